@@ -1,0 +1,32 @@
+// Package deps keeps go.sum complete while the packages are being written. Removed before the first release.
+package deps
+
+import (
+	_ "github.com/containernetworking/cni/libcni"
+	_ "github.com/containernetworking/cni/pkg/invoke"
+	_ "github.com/containernetworking/cni/pkg/skel"
+	_ "github.com/containernetworking/cni/pkg/types/100"
+	_ "github.com/containernetworking/cni/pkg/version"
+	_ "github.com/containernetworking/plugins/plugins/ipam/host-local/backend/allocator"
+	_ "github.com/containernetworking/plugins/plugins/ipam/host-local/backend/disk"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/google/uuid"
+	_ "github.com/mdlayher/arp"
+	_ "github.com/mdlayher/ndp"
+	_ "github.com/mdlayher/packet"
+	_ "github.com/olekukonko/tablewriter"
+	_ "github.com/ovn-org/libovsdb/client"
+	_ "github.com/prometheus/client_golang/prometheus/promhttp"
+	_ "github.com/prometheus/client_golang/prometheus/testutil"
+	_ "github.com/safchain/ethtool"
+	_ "github.com/spf13/cobra"
+	_ "github.com/vishvananda/netlink"
+	_ "github.com/vishvananda/netns"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/term"
+	_ "k8s.io/client-go/util/workqueue"
+	_ "k8s.io/klog/v2/textlogger"
+	_ "sigs.k8s.io/yaml"
+)

@@ -1,0 +1,2 @@
+// Package podnet plugs containers into Open vSwitch.
+package podnet
