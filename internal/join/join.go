@@ -11,8 +11,12 @@ import (
 	"sync"
 )
 
-// ErrClosed is returned by Do after Close.
-var ErrClosed = errors.New("joiner is closed")
+var (
+	// ErrClosed is returned by Do after Close.
+	ErrClosed = errors.New("joiner is closed")
+	// ErrInFlight is wrapped by Do's error when the caller left while its item was in a run: its outcome is unknown to the caller.
+	ErrInFlight = errors.New("the caller left while its batch was in flight")
+)
 
 // Result is the outcome of one item of a batch.
 type Result[R any] struct {
@@ -70,7 +74,8 @@ func New[T, R any](run func(ctx context.Context, batch []T) []Result[R], max int
 
 // Do hands item to a run and waits for its result. When ctx ends first, Do
 // returns its cause at once: an item that still waited is never run; one
-// that is in flight goes on, and its result goes to Abandoned.
+// that is in flight goes on, and its result goes to Abandoned; the error then
+// wraps ErrInFlight too.
 func (j *Joiner[T, R]) Do(ctx context.Context, item T) (R, error) {
 	var zero R
 	if ctx.Err() != nil {
@@ -94,7 +99,10 @@ func (j *Joiner[T, R]) Do(ctx context.Context, item T) (R, error) {
 		return c.result.Value, c.result.Err
 	case <-ctx.Done():
 	}
-	if j.leave(c) {
+	switch left, inFlight := j.leave(c); {
+	case left && inFlight:
+		return zero, fmt.Errorf("%w: %w", ErrInFlight, context.Cause(ctx))
+	case left:
 		return zero, context.Cause(ctx)
 	}
 	return c.result.Value, c.result.Err
@@ -120,13 +128,13 @@ func (j *Joiner[T, R]) Close() {
 	}
 }
 
-// leave reports whether c left before its result came.
-func (j *Joiner[T, R]) leave(c *call[T, R]) bool {
+// leave reports whether c left before its result came, and if so whether its item was in a run.
+func (j *Joiner[T, R]) leave(c *call[T, R]) (left, inFlight bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	select {
 	case <-c.done:
-		return false
+		return false, false
 	default:
 	}
 	c.left = true
@@ -137,12 +145,12 @@ func (j *Joiner[T, R]) leave(c *call[T, R]) bool {
 				break
 			}
 		}
-		return true
+		return true, false
 	}
 	if c.batch.present--; c.batch.present == 0 {
 		c.batch.cancel()
 	}
-	return true
+	return true, true
 }
 
 // work runs batches until nobody waits; then the goroutine ends.

@@ -85,7 +85,7 @@ func TestCallerWhoLeaves(t *testing.T) {
 		var wg sync.WaitGroup
 		for _, n := range []int{1, 2} { // 1 in flight, 2 in the queue
 			wg.Go(func() {
-				if _, err := j.Do(ctx, n); !errors.Is(err, overtaken) {
+				if _, err := j.Do(ctx, n); !errors.Is(err, overtaken) || errors.Is(err, join.ErrInFlight) != (n == 1) {
 					t.Errorf("item %d: %v", n, err)
 				}
 			})
