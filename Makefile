@@ -1,0 +1,103 @@
+# podnet: what you can do here. `make` alone shows the goals.
+
+GO        ?= go
+VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS   := -s -w -X main.version=$(VERSION)
+BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
+# Everything but the scenarios, which need the binaries and run in goals of their own.
+UNIT      = $(shell $(GO) list ./... | grep -v /e2e$$)
+FUZZTIME  ?= 5s
+STATICCHECK := v0.8.2
+# One scenario: make e2e RUN=TestRestart
+RUN       ?= .
+E2EFLAGS  ?= -test.v -test.timeout=20m
+BENCHFLAGS ?=
+DEMOFLAGS ?=
+
+RUN_PACKAGES  := openvswitch-switch
+# gcc and the C library's headers are what the race detector needs.
+TEST_PACKAGES := $(RUN_PACKAGES) iproute2 iputils-ping ethtool procps gcc libc6-dev qemu-system-x86
+
+.DEFAULT_GOAL := help
+.PHONY: help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel staticcheck clean
+
+help: ## this text
+	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
+	@echo
+	@echo '  sudo make demo    see it work on this machine, in under a minute once built'
+	@echo '  sudo make test    everything that is checked, about as many minutes as fingers'
+	@echo
+	@echo 'All goals:'
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo 'Useful settings:'
+	@echo '  make e2e RUN=TestRestart              scenarios whose name matches'
+	@echo '  make e2e-kernel RUN=TestRestart       the same on the kernel datapath, in a QEMU guest'
+	@echo '  make bench BENCHFLAGS="-n 50 -o json" fewer Pods, figures for a program'
+	@echo '  make fuzz FUZZTIME=10m                longer fuzzing of each target'
+	@echo
+	@echo 'Root is needed for demo, bench, e2e and those unit tests that make network namespaces.'
+	@echo 'All of it happens in private namespaces: nothing of it is seen on the machine.'
+
+deps: ## install the Debian packages that test, demo and bench need
+	@scripts/deps.sh $(TEST_PACKAGES)
+
+run-deps:
+	@scripts/deps.sh $(RUN_PACKAGES)
+
+build: ## bin/antrea-lite (agent and tool) and bin/antrea-lite-cni (plugin), static
+	@$(BUILD) -o bin/ ./cmd/antrea-lite ./cmd/antrea-lite-cni
+
+demo: run-deps build ## six Pods on a real Open vSwitch, explained step by step
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/demo ./e2e/demo
+	@bin/demo -agent bin/antrea-lite -cni bin/antrea-lite-cni $(DEMOFLAGS)
+
+test: deps fmt vet cross staticcheck unit fuzz e2e e2e-kernel ## everything
+	@echo '== all passed'
+
+fmt: ## gofmt changes nothing
+	@echo '== gofmt'
+	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "gofmt would change:"; echo "$$out"; exit 1; }
+
+vet: ## go vet for Linux and Windows
+	@echo '== go vet (linux, windows)'
+	@$(GO) vet ./...
+	@GOOS=windows GOARCH=amd64 $(GO) vet ./...
+
+cross: ## build for windows/amd64, windows/arm64 and linux/arm64
+	@echo '== cross builds'
+	@for t in windows/amd64 windows/arm64 linux/arm64; do \
+		GOOS=$${t%/*} GOARCH=$${t#*/} CGO_ENABLED=0 $(GO) build ./... || exit 1; done
+
+staticcheck: ## staticcheck finds nothing
+	@echo '== staticcheck'
+	@$(GO) run honnef.co/go/tools/cmd/staticcheck@$(STATICCHECK) ./...
+
+unit: deps ## unit tests with the race detector
+	@echo '== unit tests (-race)'
+	@$(GO) test -race -timeout 20m $(UNIT)
+
+fuzz: ## each fuzz target for FUZZTIME
+	@echo '== fuzz ($(FUZZTIME) each)'
+	@GO='$(GO)' scripts/fuzz.sh $(FUZZTIME)
+
+e2e: deps build ## scenarios against a real Open vSwitch, userspace datapath
+	@echo '== scenarios, userspace datapath'
+	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/e2e.test ./e2e
+	@bin/e2e.test -datapath=netdev -agent=bin/antrea-lite -cni=bin/antrea-lite-cni -test.run '$(RUN)' $(E2EFLAGS)
+
+e2e-kernel: deps build ## the same scenarios on the kernel datapath, in a QEMU guest
+	@echo '== scenarios, kernel datapath (QEMU guest)'
+	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/e2e.test ./e2e
+	@$(GO) run ./e2e/kernelvm -timeout 25m \
+		-file bin/antrea-lite=/usr/bin/antrea-lite -file bin/antrea-lite-cni=/usr/bin/antrea-lite-cni \
+		bin/e2e.test -datapath=system -agent=/usr/bin/antrea-lite -cni=/usr/bin/antrea-lite-cni -test.run '$(RUN)' $(E2EFLAGS)
+
+bench: run-deps build ## ADD and DEL times, ours against bridge + host-local
+	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./e2e/bench
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/peer/ \
+		github.com/containernetworking/plugins/plugins/main/bridge github.com/containernetworking/plugins/plugins/ipam/host-local
+	@bin/bench -agent bin/antrea-lite -cni bin/antrea-lite-cni -peer bin/peer $(BENCHFLAGS)
+
+clean: ## remove what the goals built, the cached kernel too
+	rm -rf bin .cache
