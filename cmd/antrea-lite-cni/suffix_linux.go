@@ -1,0 +1,4 @@
+package main
+
+// suffixes are what may follow a plugin's name in a file name.
+func suffixes() []string { return []string{""} }

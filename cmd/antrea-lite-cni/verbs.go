@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/containernetworking/cni/pkg/ns"
+	"github.com/containernetworking/cni/pkg/skel"
+	"github.com/containernetworking/cni/pkg/types"
+
+	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
+)
+
+// start reads what every verb needs.
+func (p *plugin) start(a *skel.CmdArgs) (*netConf, *cniapi.Request, error) {
+	conf, err := parseNetConf(a.StdinData)
+	if err != nil {
+		return nil, nil, err
+	}
+	p.version = conf.CNIVersion
+	return conf, &cniapi.Request{
+		Attachment:    cniapi.Attachment{ContainerID: a.ContainerID, IfName: a.IfName},
+		NetNS:         a.Netns,
+		Network:       conf.Name,
+		VLAN:          conf.VLAN,
+		MTU:           conf.MTU,
+		IPAM:          conf.owner(),
+		TimeoutMillis: conf.timeout().Milliseconds(),
+	}, nil
+}
+
+func (p *plugin) add(ctx context.Context, a *skel.CmdArgs) (err error) {
+	conf, req, err := p.start(a)
+	if err != nil {
+		return err
+	}
+	if err := conf.validate(); err != nil {
+		return err
+	}
+	if err := checkNetNS(a.Netns); err != nil {
+		return err
+	}
+	args, err := parseArgs(a.Args)
+	if err != nil {
+		return err
+	}
+	req.Pod = args.pod
+	if req.WantIPs, req.MAC, err = pick(conf, args); err != nil {
+		return err
+	}
+	prev, err := parsePrev(conf)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
+	defer cancel()
+
+	dns := conf.DNS
+	if name := conf.delegate(); name != "" {
+		given, err := delegateAdd(ctx, name, a)
+		// The delegated plugin may have reserved before it failed or its answer was refused.
+		p.undo = func() { delegateUndo(ctx, name, a) }
+		if err != nil {
+			p.undo()
+			return err
+		}
+		req.Addresses, req.Routes, req.WantIPs = given.addresses, given.routes, nil
+		if dns.IsEmpty() {
+			dns = given.dns
+		}
+	}
+	var iface cniapi.Interface
+	call, err := cniapi.Do(ctx, conf.AgentSocket, cniapi.PathAdd, req, &iface)
+	if err != nil {
+		if p.undo != nil {
+			p.undo()
+		}
+		return wire(err)
+	}
+	p.call, p.result = call, buildResult(req, &iface, dns, prev)
+	return nil
+}
+
+func (p *plugin) check(ctx context.Context, a *skel.CmdArgs) error {
+	conf, req, err := p.start(a)
+	if err != nil {
+		return err
+	}
+	prev, err := parsePrev(conf)
+	if err != nil {
+		return err
+	}
+	if prev == nil {
+		return types.NewError(cniapi.CodeConfig, "CHECK needs prevResult, the result of ADD, in the network configuration", "the container runtime has to add it")
+	}
+	if req.Want, err = wanted(prev, a.IfName, a.Netns); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
+	defer cancel()
+	if name := conf.delegate(); name != "" {
+		if err := delegateRun(ctx, name, "CHECK", a); err != nil {
+			return err
+		}
+	}
+	return ask(ctx, conf, cniapi.PathCheck, req)
+}
+
+// del frees the address last: as long as the agent may have flows for it, nobody else may get it.
+func (p *plugin) del(ctx context.Context, a *skel.CmdArgs) error {
+	conf, req, err := p.start(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
+	defer cancel()
+	if err := ask(ctx, conf, cniapi.PathDelete, req); err != nil {
+		return err
+	}
+	if name := conf.delegate(); name != "" {
+		return delegateRun(ctx, name, "DEL", a)
+	}
+	return nil
+}
+
+func (p *plugin) gc(ctx context.Context, a *skel.CmdArgs) error {
+	conf, req, err := p.start(a)
+	if err != nil {
+		return err
+	}
+	if conf.Valid == nil {
+		return types.NewError(cniapi.CodeConfig, "GC needs cni.dev/valid-attachments in the network configuration", "the container runtime has to add it; an empty list removes everything of this network")
+	}
+	for _, v := range *conf.Valid {
+		req.Valid = append(req.Valid, cniapi.Attachment{ContainerID: v.ContainerID, IfName: v.IfName})
+	}
+	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
+	defer cancel()
+	if err := ask(ctx, conf, cniapi.PathGC, req); err != nil {
+		return err
+	}
+	if name := conf.delegate(); name != "" {
+		return delegateRun(ctx, name, "GC", a)
+	}
+	return nil
+}
+
+func (p *plugin) status(ctx context.Context, a *skel.CmdArgs) error {
+	conf, req, err := p.start(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
+	defer cancel()
+	if err := ask(ctx, conf, cniapi.PathStatus, req); err != nil {
+		var e *types.Error
+		if errors.As(err, &e) && e.Code == cniapi.CodeTryAgain {
+			e.Code = cniapi.CodeUnavailable // the specification's word for it in STATUS
+		}
+		return err
+	}
+	if name := conf.delegate(); name != "" {
+		return delegateRun(ctx, name, "STATUS", a)
+	}
+	return nil
+}
+
+// ask makes a call that has no answer but success.
+func ask(ctx context.Context, conf *netConf, path string, req *cniapi.Request) error {
+	call, err := cniapi.Do(ctx, conf.AgentSocket, path, req, nil)
+	if err != nil {
+		return wire(err)
+	}
+	call.Close()
+	return nil
+}
+
+// checkNetNS refuses the host's own namespace before anything is made in it.
+func checkNetNS(path string) error {
+	same, err := ns.CheckNetNS(path)
+	if err != nil {
+		return err
+	}
+	if same {
+		return types.NewError(cniapi.CodeNetNS, fmt.Sprintf("CNI_NETNS %q is the network namespace of the host", path), "name the container's own")
+	}
+	return nil
+}
