@@ -1,0 +1,128 @@
+package lab
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// Endpoint is an address in a network namespace.
+type Endpoint struct {
+	NS   string
+	Addr netip.Addr
+}
+
+// Transfer is a completed TCP transfer.
+type Transfer struct {
+	Bytes  int64
+	SHA256 string // the same at both ends
+	Took   time.Duration
+}
+
+// MbitPerSecond is the rate of the transfer.
+func (t Transfer) MbitPerSecond() float64 { return float64(t.Bytes) * 8 / 1e6 / t.Took.Seconds() }
+
+// SendTCP moves size random bytes over one TCP connection and compares the
+// digests at both ends: a ping would not see checksum offload that the
+// userspace datapath cannot complete.
+func SendTCP(ctx context.Context, from, to Endpoint, size int64) (Transfer, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l, err := Listen(to, 0)
+	if err != nil {
+		return Transfer{}, err
+	}
+	defer l.Close()
+	stop := context.AfterFunc(ctx, func() { l.Close() })
+	defer stop()
+	received := make(chan error, 1)
+	var digest string
+	go func() { received <- receive(ctx, l, &digest) }()
+
+	conn, err := Dial(ctx, from, netip.AddrPortFrom(to.Addr, uint16(l.Addr().(*net.TCPAddr).Port)))
+	if err != nil {
+		return Transfer{}, err
+	}
+	defer conn.Close()
+	stopConn := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stopConn()
+	start := time.Now()
+	sum := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(conn, sum), io.LimitReader(rand.NewChaCha8([32]byte{}), size)); err != nil {
+		return Transfer{}, fmt.Errorf("send to %s: %w", to.Addr, orCause(ctx, err))
+	}
+	if err := conn.CloseWrite(); err != nil {
+		return Transfer{}, err
+	}
+	select {
+	case err := <-received:
+		if err != nil {
+			return Transfer{}, fmt.Errorf("receive at %s: %w", to.Addr, orCause(ctx, err))
+		}
+	case <-ctx.Done():
+		return Transfer{}, fmt.Errorf("transfer %s -> %s: %w", from.Addr, to.Addr, context.Cause(ctx))
+	}
+	t := Transfer{Bytes: size, SHA256: hex.EncodeToString(sum.Sum(nil)), Took: time.Since(start)}
+	if digest != t.SHA256 {
+		return t, fmt.Errorf("transfer %s -> %s: sent %s, received %s", from.Addr, to.Addr, t.SHA256, digest)
+	}
+	return t, nil
+}
+
+func receive(ctx context.Context, l net.Listener, digest *string) error {
+	conn, err := l.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
+	sum := sha256.New()
+	if _, err := io.Copy(sum, conn); err != nil {
+		return err
+	}
+	*digest = hex.EncodeToString(sum.Sum(nil))
+	return nil
+}
+
+// orCause prefers why ctx ended over the closed connection that follows from it.
+func orCause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return errors.Join(context.Cause(ctx), err)
+	}
+	return err
+}
+
+// Listen opens a TCP listener at an endpoint; port 0 takes a free one.
+func Listen(at Endpoint, port uint16) (l net.Listener, err error) {
+	err = In(at.NS, func() (err error) {
+		l, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(at.Addr, port)))
+		return err
+	})
+	return l, err
+}
+
+// Dial connects from an endpoint; its Addr may be the zero Addr. The handshake
+// ends with ctx.
+func Dial(ctx context.Context, from Endpoint, to netip.AddrPort) (conn *net.TCPConn, err error) {
+	var d net.Dialer
+	if from.Addr.IsValid() {
+		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(from.Addr, 0))
+	}
+	err = In(from.NS, func() error {
+		c, err := d.DialContext(ctx, "tcp", to.String())
+		if err != nil {
+			return err
+		}
+		conn = c.(*net.TCPConn)
+		return nil
+	})
+	return conn, err
+}
