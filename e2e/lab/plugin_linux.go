@@ -28,8 +28,8 @@ type Call struct {
 	ContainerID string
 	NetNS       string
 	IfName      string
-	Args        string // CNI_ARGS
-	Stdin       []byte // network configuration
+	Args        string   // CNI_ARGS
+	Stdin       []byte   // network configuration
 	Unset       []string // variables that are missing altogether
 }
 
