@@ -24,6 +24,8 @@ var (
 	ErrOvertaken = errors.New("overtaken")
 	// ErrBadRequest: the request can never succeed as it is.
 	ErrBadRequest = errors.New("bad request")
+	// ErrBusy: another operation holds the interface, or what OVSDB and OpenFlow say does not agree yet; look again shortly.
+	ErrBusy = errors.New("not settled yet")
 	// ErrNotFound: no interface of that key.
 	ErrNotFound = errors.New("interface not found")
 )

@@ -33,3 +33,10 @@ type PortSink interface {
 	// Late tells that a port is still not there; cause says which wait failed.
 	Late(ctx context.Context, key PortKey, cause error)
 }
+
+// Resumer is implemented by a PortReadiness that has work to take up again
+// after a restart: what Begin promised in an earlier process. Reconcile calls
+// it with every port that never had flows. It never waits.
+type Resumer interface {
+	Resume(keys []PortKey)
+}

@@ -1,0 +1,152 @@
+package async
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/antrea-lite/podnet/podnet"
+)
+
+// Watch reports names of ports whose state changed. *ofclient.PortWatch and
+// vswitch's watch of numbers implement it. Next waits for at least one name.
+type Watch interface {
+	Next(ctx context.Context) (names []string, err error)
+}
+
+// PortState is what the OpenFlow session last heard about a port.
+type PortState struct {
+	Number uint32
+	Live   bool // OFPPS_LIVE
+}
+
+// Accept says when the first flows of a promised port may go in.
+type Accept int
+
+const (
+	// AcceptNumber: as soon as OVSDB has a valid number; OpenFlow's port state is not looked at.
+	AcceptNumber Accept = iota
+	// AcceptListed: the OpenFlow session must list the port, whatever its state bits. For Windows, where they are wrong (ovs-issues#351).
+	AcceptListed
+	// AcceptLive: the port must be listed with the LIVE bit. For devices on Linux that others make later.
+	AcceptLive
+)
+
+// Config configures a Readiness.
+type Config struct {
+	// Accept is the rule for a promised port's first flows. Later number
+	// changes are passed on at once: losing LIVE withdraws nothing.
+	Accept Accept
+	// Ports returns the latest state in the OpenFlow session. Needed unless Accept is AcceptNumber.
+	Ports func(name string) (PortState, bool)
+	// Watches report names, promised or not. They belong to Readiness while Run runs.
+	Watches []Watch
+	// Prepare, if set, is a step that every promised port needs before it can
+	// get a number (on Windows: the host interface appears and the row's type
+	// is switched). It is called for all that wait at once, must be idempotent
+	// and gives one result per key; an error is the cause that Late reports.
+	Prepare func(ctx context.Context, keys []podnet.PortKey) []error
+	// NotReadyAfter is the time from Begin until the sink hears that a port is late. 0: 30 s.
+	NotReadyAfter time.Duration
+	// Queue holds the delays between attempts.
+	Queue QueueConfig
+}
+
+// Readiness is an asynchronous podnet.PortReadiness. All methods may be called
+// concurrently.
+type Readiness struct {
+	cfg   Config
+	queue *Queue
+
+	mu       sync.Mutex
+	promises map[string]*promise // by port name
+}
+
+// promise is what Begin owes.
+type promise struct {
+	key   podnet.PortKey
+	begun time.Time
+	cause error // of the latest failed attempt
+}
+
+// New returns a Readiness that starts nothing before Run.
+func New(cfg Config) (*Readiness, error) {
+	if cfg.Accept != AcceptNumber && cfg.Ports == nil {
+		return nil, errors.New("async: Config.Ports is needed to accept ports by what the switch lists")
+	}
+	setDefault(&cfg.NotReadyAfter, 30*time.Second)
+	return &Readiness{cfg: cfg, queue: NewQueue(cfg.Queue), promises: make(map[string]*promise)}, nil
+}
+
+// Begin promises to call the sink for key and returns at once, never ok.
+func (r *Readiness) Begin(ctx context.Context, key podnet.PortKey) (ofport uint32, ok bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, false, err
+	}
+	r.Resume([]podnet.PortKey{key})
+	return 0, false, nil
+}
+
+// Resume takes up promises of an earlier process.
+func (r *Readiness) Resume(keys []podnet.PortKey) {
+	r.mu.Lock()
+	now := time.Now()
+	for _, key := range keys {
+		r.promises[key.Name] = &promise{key: key, begun: now}
+	}
+	r.mu.Unlock()
+	for _, key := range keys {
+		r.queue.Add(key)
+		// Retries may be further apart than the deadline is away.
+		r.queue.AddAfter(key, r.cfg.NotReadyAfter)
+	}
+}
+
+// Cancel withdraws the promise for that life of the port.
+func (r *Readiness) Cancel(key podnet.PortKey) {
+	r.mu.Lock()
+	if p := r.promises[key.Name]; p != nil && p.key == key {
+		delete(r.promises, key.Name)
+	}
+	r.mu.Unlock()
+	r.queue.Forget(key)
+}
+
+// Waiting returns the number of promises not yet kept.
+func (r *Readiness) Waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.promises)
+}
+
+// Run reads the watches and calls sink until ctx ends (nil), or until a watch fails.
+func (r *Readiness) Run(ctx context.Context, sink podnet.PortSink) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, watch := range r.cfg.Watches {
+		group.Go(func() error { return r.read(ctx, watch) })
+	}
+	group.Go(func() error {
+		return r.queue.Run(ctx, func(ctx context.Context, keys []podnet.PortKey) []error { return r.look(ctx, sink, keys) })
+	})
+	return group.Wait()
+}
+
+// read queues every reported name, as whatever life it has now.
+func (r *Readiness) read(ctx context.Context, watch Watch) error {
+	for {
+		names, err := watch.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("watch of ports ended: %w", err)
+		}
+		for _, name := range names {
+			r.queue.Add(podnet.PortKey{Name: name})
+		}
+	}
+}
