@@ -1,0 +1,118 @@
+package linux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/antrea-lite/podnet/podnet"
+)
+
+// PortWaiter waits for the number of a port; *vswitch.Client implements it.
+type PortWaiter interface {
+	// WaitOFPort returns the OpenFlow number of that life of the port as soon
+	// as it is known. When ctx ends before, or Open vSwitch could not open the
+	// device, the error says what was missing (a *podnet.PortError carries
+	// Open vSwitch's own words).
+	WaitOFPort(ctx context.Context, key podnet.PortKey) (uint32, error)
+}
+
+// NameWatch tells which ports to look at again: the port watch of the OpenFlow
+// client, the one of the OVSDB client. Next waits until there are some or ctx
+// ends; names that changed several times meanwhile come once.
+type NameWatch interface {
+	Next(ctx context.Context) ([]string, error)
+}
+
+// ReadinessConfig configures a Readiness.
+type ReadinessConfig struct {
+	Ports   PortWaiter
+	Watches []NameWatch
+	// Wait bounds one Begin; 0: its ctx alone does.
+	Wait time.Duration
+	// Describe says in words what the switch last told about a port ("" when
+	// nothing), for the error of a Begin that waited in vain. May be nil.
+	Describe func(name string) string
+	// RetryMin and RetryMax bound the pause before a port whose Sync failed is
+	// tried again; it doubles from one to the other. 0: 5 ms and 30 s.
+	RetryMin, RetryMax time.Duration
+}
+
+// Readiness learns the OpenFlow numbers of ports whose devices exist before
+// their rows do. It implements podnet.PortReadiness.
+type Readiness struct {
+	cfg ReadinessConfig
+
+	mu    sync.Mutex
+	begun map[string]string // Gen of the latest Begin, by port name
+}
+
+var _ podnet.PortReadiness = (*Readiness)(nil)
+
+// NewReadiness returns a Readiness; Ports must be set.
+func NewReadiness(cfg ReadinessConfig) *Readiness {
+	if cfg.RetryMin == 0 {
+		cfg.RetryMin = 5 * time.Millisecond
+	}
+	if cfg.RetryMax == 0 {
+		cfg.RetryMax = 30 * time.Second
+	}
+	return &Readiness{cfg: cfg, begun: make(map[string]string)}
+}
+
+// Begin waits until the port has its number. It never promises to answer
+// later: ok is true when err is nil. When the wait ends in vain the error says
+// how long it was, what was seen last and what Open vSwitch says.
+func (r *Readiness) Begin(ctx context.Context, key podnet.PortKey) (ofport uint32, ok bool, err error) {
+	r.mu.Lock()
+	r.begun[key.Name] = key.Gen
+	r.mu.Unlock()
+
+	start := time.Now()
+	waitCtx, cancel := ctx, context.CancelFunc(func() {})
+	if r.cfg.Wait > 0 {
+		waitCtx, cancel = context.WithTimeoutCause(ctx, r.cfg.Wait, fmt.Errorf("waited the configured %v: %w", r.cfg.Wait, context.DeadlineExceeded))
+	}
+	defer cancel()
+	ofport, err = r.cfg.Ports.WaitOFPort(waitCtx, key)
+	if err == nil {
+		return ofport, true, nil
+	}
+	r.Cancel(key)
+	return 0, false, r.explain(key, time.Since(start), err)
+}
+
+// explain says why a port has no number.
+func (r *Readiness) explain(key podnet.PortKey, waited time.Duration, err error) error {
+	seen := "the switch has not told of the port"
+	if r.cfg.Describe != nil {
+		if s := r.cfg.Describe(key.Name); s != "" {
+			seen = "the switch last told: " + s
+		}
+	}
+	remedy := "see whether ovs-vswitchd runs and keeps up"
+	var port *podnet.PortError
+	if errors.As(err, &port) {
+		remedy = "Open vSwitch could not open the device; see its log"
+	}
+	return fmt.Errorf("%w: port %s after %v: %w; %s; %s", podnet.ErrNoNumber, key.Name, waited.Round(time.Millisecond), err, seen, remedy)
+}
+
+// Cancel forgets that life of the port.
+func (r *Readiness) Cancel(key podnet.PortKey) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.begun[key.Name] == key.Gen {
+		delete(r.begun, key.Name)
+	}
+}
+
+// key is the port of that name as Sync wants it: with the Gen of the latest
+// Begin, or with none, for whatever life the name has now.
+func (r *Readiness) key(name string) podnet.PortKey {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return podnet.PortKey{Name: name, Gen: r.begun[name]}
+}
