@@ -75,15 +75,16 @@ func NewNode(cfg NodeConfig) (*Node, error) {
 // the agent's next start.
 func (n *Node) Configure(extra map[string]any) error {
 	conf := map[string]any{
-		"bridge":           Bridge,
-		"datapathType":     n.cfg.Datapath,
-		"ovsdb":            "unix:" + n.Switch.DBSock(),
-		"openflow":         "unix:" + n.Switch.MgmtSock(Bridge),
-		"podCIDRs":         n.cfg.PodCIDRs,
-		"gatewayInterface": GatewayName,
-		"cniSocket":        n.Socket(),
-		"stateDir":         n.StateDir(),
-		"httpAddress":      HTTPAddress,
+		"podCIDRs":       n.cfg.PodCIDRs,
+		"bridge":         Bridge,
+		"datapath":       n.cfg.Datapath,
+		"ovsdb":          "unix:" + n.Switch.DBSock(),
+		"ovsRunDir":      n.Switch.Dir,
+		"gateway":        map[string]any{"name": GatewayName},
+		"cniSocket":      n.Socket(),
+		"stateDir":       n.StateDir(),
+		"lockDir":        n.Dir,
+		"metricsAddress": MetricsAddress,
 	}
 	maps.Copy(conf, n.cfg.Extra)
 	maps.Copy(conf, extra)
@@ -95,8 +96,8 @@ func (n *Node) Configure(extra map[string]any) error {
 	return os.WriteFile(n.ConfigPath(), raw, 0o600)
 }
 
-// HTTPAddress is where the agent serves /metrics, /healthz and /readyz.
-const HTTPAddress = "127.0.0.1:10349"
+// MetricsAddress is where the agent serves /metrics, /healthz and /readyz.
+const MetricsAddress = "127.0.0.1:10351"
 
 // Socket is the path of the agent's CNI socket.
 func (n *Node) Socket() string { return filepath.Join(n.Dir, "cni.sock") }
