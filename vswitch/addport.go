@@ -1,0 +1,203 @@
+package vswitch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+	"github.com/ovn-org/libovsdb/ovsdb"
+
+	"github.com/antrea-lite/podnet/internal/join"
+	"github.com/antrea-lite/podnet/podnet"
+)
+
+// maxName is the longest port name that OpenFlow does not cut (and that Linux
+// gives a netdev): 16 bytes with the terminating zero.
+const maxName = 15
+
+// ownerID is the external_ids key that alone proves who made a port.
+const ownerID = "podnet-owner"
+
+// addition is one port to insert. The UUIDs are ours (an extension of
+// ovsdb-server 2.13), so that the row proves what became of the insert.
+type addition struct {
+	port       podnet.Port
+	iface, row string // UUIDs of the Interface and Port rows
+	mac        string // for an internal port; "": Open vSwitch chooses
+}
+
+// AddPort inserts a port and returns the key of the new row. The row is
+// committed then; its number comes later. A name that is taken:
+// podnet.ErrPortExists, which names the holder. When ctx ends first the
+// committer removes the row again, should it have come to be.
+func (c *Client) AddPort(ctx context.Context, port podnet.Port) (podnet.PortKey, error) {
+	return c.add(ctx, addition{port: port})
+}
+
+func (c *Client) add(ctx context.Context, a addition) (podnet.PortKey, error) {
+	name := a.port.Name
+	if name == "" || len(name) > maxName || strings.ContainsAny(name, "/ \t\n") {
+		return podnet.PortKey{}, fmt.Errorf("port name %q: %w: want 1 to %d characters without blanks and slashes", name, podnet.ErrBadRequest, maxName)
+	}
+	if err := checkText(name, a.port.ExternalIDs); err != nil {
+		return podnet.PortKey{}, err
+	}
+	a.iface, a.row = uuid.NewString(), uuid.NewString()
+	key, err := c.adds.Do(ctx, a)
+	if err != nil {
+		return podnet.PortKey{}, fmt.Errorf("add port %s to bridge %s: %w", name, c.cfg.Bridge, unknownInFlight(err))
+	}
+	return key, nil
+}
+
+// unknownInFlight tells a caller that left a running transaction what it must
+// assume.
+func unknownInFlight(err error) error {
+	if errors.Is(err, join.ErrInFlight) {
+		return fmt.Errorf("%w: %w", podnet.ErrOutcomeUnknown, err)
+	}
+	return err
+}
+
+// checkText refuses strings that ovsdb-server answers by hanging up.
+func checkText(name string, ids map[string]string) error {
+	bad := func(s string) bool { return !utf8.ValidString(s) || strings.ContainsRune(s, 0) }
+	for k, v := range ids {
+		if bad(k) || bad(v) || k == "" {
+			return fmt.Errorf("port %s: external_ids %q=%q: %w: want UTF-8 text without NUL", name, k, v, podnet.ErrBadRequest)
+		}
+	}
+	if bad(name) {
+		return fmt.Errorf("port name %q: %w: want UTF-8 text without NUL", name, podnet.ErrBadRequest)
+	}
+	return nil
+}
+
+func (c *Client) runAdds(ctx context.Context, adds []addition) []join.Result[podnet.PortKey] {
+	errs := c.commit(ctx, batch{
+		kind: "add", n: len(adds),
+		key:    func(i int) string { return adds[i].port.Name },
+		settle: func(t *tables, i int) (bool, error) { return c.settleAdd(t, adds[i]) },
+		plan: func(t *tables, items []int) ([]ovsdb.Operation, []int) {
+			var ops []ovsdb.Operation
+			var owner []int
+			rows := make([]any, 0, len(items))
+			for _, i := range items {
+				ops = append(ops, adds[i].inserts()...)
+				owner = append(owner, i, i)
+				rows = append(rows, ovsdb.UUID{GoUUID: adds[i].row})
+			}
+			ops = append(ops, mutatePorts(t.bridge(c.cfg.Bridge).UUID, ovsdb.MutateOperationInsert, rows))
+			return ops, append(owner, -1)
+		},
+		gone: c.noBridge(),
+	})
+	results := make([]join.Result[podnet.PortKey], len(adds))
+	for i, a := range adds {
+		results[i].Value, results[i].Err = podnet.PortKey{Name: a.port.Name, Gen: a.iface}, errs[i]
+	}
+	return results
+}
+
+// settleAdd finds out before a transaction what it would run into: a duplicate
+// name fails a joined transaction as a whole, and only at its commit.
+func (c *Client) settleAdd(t *tables, a addition) (bool, error) {
+	if f, ok := t.byGen(a.iface); ok && f.bridge != nil {
+		return true, nil
+	}
+	b := t.bridge(c.cfg.Bridge)
+	if b == nil {
+		return false, c.noBridge()
+	}
+	gen, taken := t.byName[a.port.Name]
+	if !taken {
+		var p *portRow
+		if p = t.port(t.portName[a.port.Name]); p == nil {
+			return false, nil
+		}
+		return false, fmt.Errorf("%w: Port row %s has that name (%s)", podnet.ErrPortExists, p.UUID, owner(p.ExternalIDs))
+	}
+	f, _ := t.byGen(gen)
+	return false, portExists(gen, f)
+}
+
+// portExists describes who has the name.
+func portExists(gen string, f found) error {
+	where, ids := "no bridge", map[string]string(nil)
+	if f.bridge != nil {
+		where = "bridge " + f.bridge.Name
+	}
+	if f.port != nil {
+		ids = f.port.ExternalIDs
+	}
+	return fmt.Errorf("%w: on %s, row %s, type %q, %s", podnet.ErrPortExists, where, gen, f.iface.Type, owner(ids))
+}
+
+func owner(ids map[string]string) string {
+	switch {
+	case ids[ownerID] != "":
+		return fmt.Sprintf("owner %s, container %s, Pod %s/%s", ids[ownerID], ids["container-id"], ids["pod-namespace"], ids["pod-name"])
+	case len(ids) > 0:
+		return fmt.Sprintf("not podnet's, external_ids %v", ids)
+	default:
+		return "not podnet's, no external_ids"
+	}
+}
+
+func (c *Client) noBridge() error {
+	return fmt.Errorf("bridge %s does not exist in Open vSwitch; restart the agent to create it", c.cfg.Bridge)
+}
+
+func (a addition) inserts() []ovsdb.Operation {
+	iface := ovsdb.Row{"name": a.port.Name}
+	if a.port.Type != "" {
+		iface["type"] = a.port.Type
+	}
+	if a.mac != "" {
+		iface["mac"] = a.mac
+	}
+	port := ovsdb.Row{"name": a.port.Name, "interfaces": ovsdb.UUID{GoUUID: a.iface}}
+	if len(a.port.ExternalIDs) > 0 {
+		port["external_ids"] = stringMap(a.port.ExternalIDs)
+	}
+	return []ovsdb.Operation{
+		{Op: ovsdb.OperationInsert, Table: tableInterface, UUID: a.iface, Row: iface},
+		{Op: ovsdb.OperationInsert, Table: tablePort, UUID: a.row, Row: port},
+	}
+}
+
+func stringMap(m map[string]string) ovsdb.OvsMap {
+	out := ovsdb.OvsMap{GoMap: map[any]any{}}
+	for k, v := range m {
+		out.GoMap[k] = v
+	}
+	return out
+}
+
+func byUUID(uuid string) []ovsdb.Condition {
+	return []ovsdb.Condition{ovsdb.NewCondition("_uuid", ovsdb.ConditionEqual, ovsdb.UUID{GoUUID: uuid})}
+}
+
+// mutatePorts adds to or removes from a bridge's ports without reading or
+// writing the rest of the column, which grows with every Pod.
+func mutatePorts(bridge string, how ovsdb.Mutator, rows []any) ovsdb.Operation {
+	return ovsdb.Operation{
+		Op: ovsdb.OperationMutate, Table: tableBridge, Where: byUUID(bridge),
+		Mutations: []ovsdb.Mutation{*ovsdb.NewMutation("ports", how, ovsdb.OvsSet{GoSet: rows})},
+	}
+}
+
+// removeAbandoned removes the rows of additions whose callers had left before
+// the outcome was known.
+func (c *Client) removeAbandoned(ctx context.Context, adds []addition, results []join.Result[podnet.PortKey]) {
+	var keys []podnet.PortKey
+	for i, r := range results {
+		if r.Err == nil || errors.Is(r.Err, podnet.ErrOutcomeUnknown) {
+			keys = append(keys, podnet.PortKey{Name: adds[i].port.Name, Gen: adds[i].iface})
+		}
+	}
+	c.runDeletes(ctx, keys)
+}
