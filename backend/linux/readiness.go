@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/async"
 )
 
 // PortWaiter waits for the number of a port; *vswitch.Client implements it.
@@ -35,15 +36,15 @@ type ReadinessConfig struct {
 	// Describe says in words what the switch last told about a port ("" when
 	// nothing), for the error of a Begin that waited in vain. May be nil.
 	Describe func(name string) string
-	// RetryMin and RetryMax bound the pause before a port whose Sync failed is
-	// tried again; it doubles from one to the other. 0: 5 ms and 30 s.
-	RetryMin, RetryMax time.Duration
+	// Queue holds the pauses after which a port whose Sync failed is tried again.
+	Queue async.QueueConfig
 }
 
 // Readiness learns the OpenFlow numbers of ports whose devices exist before
 // their rows do. It implements podnet.PortReadiness.
 type Readiness struct {
-	cfg ReadinessConfig
+	cfg   ReadinessConfig
+	queue *async.Queue
 
 	mu    sync.Mutex
 	begun map[string]string // Gen of the latest Begin, by port name
@@ -53,13 +54,7 @@ var _ podnet.PortReadiness = (*Readiness)(nil)
 
 // NewReadiness returns a Readiness; Ports must be set.
 func NewReadiness(cfg ReadinessConfig) *Readiness {
-	if cfg.RetryMin == 0 {
-		cfg.RetryMin = 5 * time.Millisecond
-	}
-	if cfg.RetryMax == 0 {
-		cfg.RetryMax = 30 * time.Second
-	}
-	return &Readiness{cfg: cfg, begun: make(map[string]string)}
+	return &Readiness{cfg: cfg, queue: async.NewQueue(cfg.Queue), begun: make(map[string]string)}
 }
 
 // Begin waits until the port has its number. It never promises to answer
@@ -107,12 +102,4 @@ func (r *Readiness) Cancel(key podnet.PortKey) {
 	if r.begun[key.Name] == key.Gen {
 		delete(r.begun, key.Name)
 	}
-}
-
-// key is the port of that name as Sync wants it: with the Gen of the latest
-// Begin, or with none, for whatever life the name has now.
-func (r *Readiness) key(name string) podnet.PortKey {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return podnet.PortKey{Name: name, Gen: r.begun[name]}
 }
