@@ -11,6 +11,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 
 	"github.com/antrea-lite/podnet/internal/nettest"
 )
@@ -34,7 +35,7 @@ func cable(t *testing.T, pairs ...[2]string) (a, b []Endpoint) {
 		if fds[i], err = netns.GetFromPath(paths[i]); err != nil {
 			t.Fatal(err)
 		}
-		if handles[i], err = netlink.NewHandleAt(fds[i]); err != nil {
+		if handles[i], err = netlink.NewHandleAt(fds[i], unix.NETLINK_ROUTE); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
