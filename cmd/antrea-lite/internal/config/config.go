@@ -4,6 +4,7 @@
 package config
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -21,8 +22,8 @@ type Config struct {
 	PodCIDRs List `json:"podCIDRs,omitempty"`
 	// Bridge is the Open vSwitch bridge; it is made when missing.
 	Bridge string `json:"bridge,omitempty"`
-	// Datapath is "system" (kernel) or "netdev" (userspace).
-	Datapath string `json:"datapath,omitempty"`
+	// DatapathType is "system" (kernel) or "netdev" (userspace).
+	DatapathType string `json:"datapathType,omitempty"`
 	// OVSDB and OpenFlow are endpoints: unix:PATH or tcp:LOOPBACK:PORT. An empty
 	// OpenFlow is the bridge's .mgmt socket in RunDir.
 	OVSDB    string `json:"ovsdb,omitempty"`
@@ -30,7 +31,10 @@ type Config struct {
 	// OVSRunDir is where Open vSwitch keeps its sockets.
 	OVSRunDir string `json:"ovsRunDir,omitempty"`
 
-	Gateway Gateway `json:"gateway,omitzero"`
+	// GatewayInterface is the node's own interface on the bridge.
+	GatewayInterface string `json:"gatewayInterface,omitempty"`
+	// GatewayAddresses are written without prefix lengths; the first of each Pod CIDR when empty.
+	GatewayAddresses List `json:"gatewayAddresses,omitempty"`
 	// MTU of the Pods' interfaces and the gateway.
 	MTU int `json:"mtu,omitempty"`
 	// HostPrefix begins the names of the Pods' host interfaces.
@@ -40,11 +44,11 @@ type Config struct {
 	CNISocket string `json:"cniSocket,omitempty"`
 	// CNIConfDir, when set, gets a CNI configuration file once the agent is ready.
 	CNIConfDir string `json:"cniConfDir,omitempty"`
-	// MetricsAddress serves /metrics, /healthz and /readyz; "" serves none.
-	MetricsAddress string `json:"metricsAddress"`
+	// HTTPAddress serves /metrics, /healthz and /readyz; "" serves none.
+	HTTPAddress string `json:"httpAddress"`
 	// StateDir holds the address leases. It should die with the boot, as Pods do.
 	StateDir string `json:"stateDir,omitempty"`
-	// LockDir holds one lock file for each bridge.
+	// LockDir holds one lock file for each bridge. Agents of one node have to share it.
 	LockDir string `json:"lockDir,omitempty"`
 
 	// NotReadyAfter is how long a port may be waited for before it is reported.
@@ -55,29 +59,22 @@ type Config struct {
 	Verbosity int `json:"verbosity,omitempty"`
 }
 
-// Gateway is the node's own interface on the bridge.
-type Gateway struct {
-	Name string `json:"name,omitempty"`
-	// Addresses of the gateway, without prefix lengths; the first of each Pod CIDR when empty.
-	Addresses List `json:"addresses,omitempty"`
-}
-
 // Default returns the configuration of an empty file. PodCIDRs have no default.
 func Default() *Config {
 	return &Config{
-		Bridge:         "br-int",
-		Datapath:       "system",
-		OVSDB:          "unix:/run/openvswitch/db.sock",
-		OVSRunDir:      "/run/openvswitch",
-		Gateway:        Gateway{Name: "antrea-gw0"},
-		MTU:            1500,
-		HostPrefix:     "pod",
-		CNISocket:      cniapi.DefaultSocket,
-		MetricsAddress: "127.0.0.1:10351",
-		StateDir:       "/run/antrea-lite/leases",
-		LockDir:        "/run/antrea-lite",
-		NotReadyAfter:  Duration(30 * time.Second),
-		SyncPeriod:     Duration(time.Minute),
+		Bridge:           "br-int",
+		DatapathType:     "system",
+		OVSDB:            "unix:/run/openvswitch/db.sock",
+		OVSRunDir:        "/run/openvswitch",
+		GatewayInterface: "antrea-gw0",
+		MTU:              1500,
+		HostPrefix:       "pod",
+		CNISocket:        cniapi.DefaultSocket,
+		HTTPAddress:      "127.0.0.1:10351",
+		StateDir:         "/run/antrea-lite/leases",
+		LockDir:          "/run/antrea-lite",
+		NotReadyAfter:    Duration(30 * time.Second),
+		SyncPeriod:       Duration(time.Minute),
 	}
 }
 
@@ -89,8 +86,12 @@ func (c *Config) OpenFlowEndpoint() string {
 	return "unix:" + filepath.Join(c.OVSRunDir, c.Bridge+".mgmt")
 }
 
-// LockFile is the file that the one agent of this bridge holds locked.
-func (c *Config) LockFile() string { return filepath.Join(c.LockDir, c.Bridge+".lock") }
+// LockFile is the file that the one agent of this bridge holds locked. Bridges
+// of different Open vSwitches may share a name.
+func (c *Config) LockFile() string {
+	sum := sha256.Sum256([]byte(c.OVSDB))
+	return filepath.Join(c.LockDir, fmt.Sprintf("%s-%x.lock", c.Bridge, sum[:4]))
+}
 
 // Duration is a time.Duration written as "30s" or "5m".
 type Duration time.Duration

@@ -29,7 +29,6 @@ var ErrNoAddress = errors.New("no address")
 const (
 	defaultLockTimeout = 5 * time.Second
 	lockPause          = 10 * time.Millisecond
-	stampName          = "boot-id"
 )
 
 // Range is one range of addresses. Pods get every usable address but the gateway's.
@@ -120,18 +119,19 @@ func acquire(ctx context.Context, path string, timeout time.Duration) (*filemute
 	}
 }
 
-// dropOldBoot empties the directory when its stamp is of another boot.
+// dropOldBoot empties the directory when its stamp is of another boot. The
+// stamp is the content of the lock file, which host-local leaves empty.
 func dropOldBoot(dir, bootID string) error {
 	if bootID == "" {
 		return nil
 	}
-	stamp := filepath.Join(dir, "."+stampName)
+	stamp := filepath.Join(dir, lockName)
 	b, err := os.ReadFile(stamp)
-	if err == nil && strings.TrimSpace(string(b)) == bootID {
-		return nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err != nil {
 		return err
+	}
+	if string(b) == bootID {
+		return nil
 	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -144,7 +144,7 @@ func dropOldBoot(dir, bootID string) error {
 			}
 		}
 	}
-	return os.WriteFile(stamp, []byte(bootID+"\n"), 0o644)
+	return os.WriteFile(stamp, []byte(bootID), 0o644)
 }
 
 // with runs f while no other call runs.
