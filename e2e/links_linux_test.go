@@ -1,0 +1,34 @@
+package e2e
+
+import (
+	"github.com/vishvananda/netlink"
+)
+
+// addDummy makes an interface that is none of ours and returns its removal,
+// which fails the test when somebody else removed it.
+func (n *node) addDummy(name string) (remove func()) {
+	n.t.Helper()
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = name
+	link := &netlink.Dummy{LinkAttrs: attrs}
+	if err := netlink.LinkAdd(link); err != nil {
+		n.t.Fatalf("dummy %s: %v", name, err)
+	}
+	return func() {
+		if err := netlink.LinkDel(link); err != nil {
+			n.t.Errorf("remove dummy %s: %v", name, err)
+		}
+	}
+}
+
+// deleteLink removes an interface behind the agent's back.
+func (n *node) deleteLink(name string) {
+	n.t.Helper()
+	link, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.LinkDel(link)
+	}
+	if err != nil {
+		n.t.Fatalf("delete %s: %v", name, err)
+	}
+}
