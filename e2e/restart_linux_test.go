@@ -1,0 +1,367 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/antrea-lite/podnet/e2e/lab"
+	"github.com/antrea-lite/podnet/internal/nettest"
+)
+
+// stream pings in the background until the returned function is called.
+func (n *node) stream(from, to *lab.Pod) (report func() lab.PingReport) {
+	n.t.Helper()
+	ctx, cancel := context.WithCancel(n.t.Context())
+	type outcome struct {
+		lab.PingReport
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		r, err := lab.PingStream(ctx, from.NetNS, from.Addr(false), to.Addr(false), 20*time.Millisecond)
+		done <- outcome{r, err}
+	}()
+	return func() lab.PingReport {
+		n.t.Helper()
+		cancel()
+		o := <-done
+		if o.err != nil {
+			n.t.Errorf("ping stream: %v", o.err)
+		}
+		return o.PingReport
+	}
+}
+
+// sameFlows waits until the switch has exactly these flows.
+func (n *node) sameFlows(want []string) {
+	n.t.Helper()
+	n.settled("the flows are the same as before", func() error {
+		flows, err := n.Flows()
+		return orDiff(err, lab.Listing{"flow": flows}, lab.Listing{"flow": want})
+	})
+}
+
+func (n *node) flows() []string {
+	n.t.Helper()
+	flows, err := n.Flows()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return flows
+}
+
+func TestRestartOfTheAgentIsNotFelt(t *testing.T) {
+	n := start(t, nil)
+	a, b, vlan := n.plug("a", nil), n.plug("b", nil), n.plug("vlan", map[string]any{"vlan": 10})
+	want := n.flows()
+	report := n.stream(a, b)
+	for _, stop := range []func() error{n.KillAgent, n.StopAgent} {
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		n.pings(a, b)
+		if err := n.StartAgent(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n.sameFlows(want)
+		for _, p := range []*lab.Pod{a, b, vlan} {
+			if err := n.Check(t.Context(), p); err != nil {
+				t.Errorf("CHECK %s after a restart: %v", p.Name, err)
+			}
+		}
+		fresh := n.plug("fresh", nil)
+		n.pings(a, b, fresh)
+		n.unplug(fresh)
+	}
+	if r := report(); r.Lost != 0 {
+		t.Errorf("%d of %d pings lost while the agent was restarted, longest gap %s", r.Lost, r.Sent, r.LongestGap)
+	}
+	n.unplug(b)
+	n.silent(a.At(false), b.Addr(false))
+}
+
+// What happened while the agent was away is made good after it is back.
+func TestPodsThatWentWhileTheAgentWasAway(t *testing.T) {
+	n := start(t, map[string]any{"syncPeriod": "1s"})
+	stays, goes := n.plug("stays", nil), n.plug("goes", nil)
+	if err := n.KillAgent(); err != nil {
+		t.Fatal(err)
+	}
+	delete(n.pods, goes.Name)
+	if err := nettest.DeleteNS(goes.NetNS); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.StartAgent(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// No DEL ever comes; the sweep needs two looks.
+	n.settled("what is left of the dead Pod goes", func() error {
+		ports, err := n.Switch.Vsctl("list-ports", lab.Bridge)
+		if err == nil && strings.Contains(ports, goes.HostInterface()) {
+			err = fmt.Errorf("port %s stands", goes.HostInterface())
+		}
+		if err == nil {
+			var leases []string
+			if leases, err = n.Leases(); err == nil && len(leases) != 2 {
+				err = fmt.Errorf("leases %v", leases)
+			}
+		}
+		return err
+	})
+	n.pingsGateway(stays)
+}
+
+func TestRestartOfOpenVSwitch(t *testing.T) {
+	n := start(t, nil)
+	pods := make([]*lab.Pod, min(50, options.pods))
+	for i := range pods {
+		pods[i] = n.plug(fmt.Sprintf("p%d", i), map[string]any{"vlan": i % 3 * 10})
+	}
+	want := n.flows()
+	a, b := pods[0], pods[3]
+	for _, stop := range []func() error{n.Switch.StopVswitchd, n.Switch.KillVswitchd} {
+		report := n.stream(a, b)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.Switch.StartVswitchd(); err != nil {
+			t.Fatal(err)
+		}
+		n.sameFlows(want)
+		if err := n.WaitReady(t.Context()); err != nil {
+			t.Error(err)
+		}
+		r := report()
+		t.Logf("%d of %d pings lost, longest gap %s", r.Lost, r.Sent, r.LongestGap.Round(time.Millisecond))
+		for i, p := range pods {
+			n.pings(p, pods[(i+3)%len(pods)])
+			if i%3 == 0 {
+				n.pingsGateway(p)
+			}
+		}
+		fresh := n.plug("fresh", nil)
+		n.pings(a, fresh)
+		n.pingsGateway(fresh)
+		n.unplug(fresh)
+	}
+}
+
+func TestRestartOfTheDatabase(t *testing.T) {
+	n := start(t, nil)
+	a, b := n.plug("a", nil), n.plug("b", nil)
+	want := n.flows()
+	report := n.stream(a, b)
+	if err := n.Switch.StopDB(); err != nil {
+		t.Fatal(err)
+	}
+	n.pings(a, b)
+	if err := n.Switch.StartDB(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fresh := n.plug("fresh", nil)
+	n.pings(a, b, fresh)
+	n.unplug(fresh)
+	n.sameFlows(want)
+	if r := report(); r.Lost != 0 {
+		t.Errorf("%d of %d pings lost while the database was restarted", r.Lost, r.Sent)
+	}
+}
+
+func TestEverythingRestarts(t *testing.T) {
+	n := start(t, nil)
+	a, b := n.plug("a", nil), n.plug("b", map[string]any{"vlan": 0})
+	want := n.flows()
+	for _, step := range []func() error{n.KillAgent, n.Switch.KillVswitchd, n.Switch.StopDB, n.Switch.StartDB, n.LaunchAgent, n.Switch.StartVswitchd} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.WaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.sameFlows(want)
+	n.pings(a, b)
+	n.pingsGateway(a)
+	n.plug("fresh", nil)
+}
+
+// The founding failure: Open vSwitch gives the number late. ADD waits for it.
+func TestAddWhileOpenVSwitchIsSlow(t *testing.T) {
+	n := start(t, nil)
+	a := n.plug("a", nil)
+	slow, err := n.NewPod("slow", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.pods[slow.Name] = slow
+	if err := n.Switch.PauseVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	added := make(chan error, 1)
+	began := time.Now()
+	go func() { added <- n.Add(t.Context(), slow) }()
+	select {
+	case err := <-added:
+		t.Errorf("ADD ended with Open vSwitch frozen: %v", err)
+		added <- err
+	case <-time.After(3 * time.Second):
+	}
+	if err := n.Switch.ResumeVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-added; err != nil {
+		t.Fatalf("ADD after %s: %v", time.Since(began), err)
+	}
+	n.pings(a, slow)
+
+	// Longer than the caller waits: a clear error, and nothing is left once Open vSwitch moves again.
+	late, err := n.NewPod("late", map[string]any{"timeoutSeconds": 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Switch.PauseVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	err = n.Add(t.Context(), late)
+	n.wantError("ADD with Open vSwitch frozen", err, codeTryAgain)
+	if err := n.Switch.ResumeVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	if err := nettest.DeleteNS(late.NetNS); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A frozen switch delays a DEL; it is not lost.
+func TestDelWhileOpenVSwitchIsFrozen(t *testing.T) {
+	n := start(t, nil)
+	a := n.plug("a", nil)
+	p := n.plug("p", map[string]any{"timeoutSeconds": 2})
+	if err := n.Switch.PauseVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	_, err := n.Plugin.Run(t.Context(), p.Call("DEL"))
+	n.wantError("DEL", err, codeTryAgain)
+	if err := n.Switch.ResumeVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	n.unplug(p)
+	n.pingsGateway(a)
+}
+
+// The host's end vanishes behind the agent's back.
+func TestDeadNetdev(t *testing.T) {
+	n := start(t, nil)
+	a, dead := n.plug("a", nil), n.plug("dead", nil)
+	n.deleteLink(dead.HostInterface())
+	n.settled("CHECK tells", func() error {
+		if err := n.Check(t.Context(), dead); err == nil {
+			return fmt.Errorf("CHECK is content")
+		}
+		return nil
+	})
+	n.wantError("CHECK", n.Check(t.Context(), dead), codeCheck, dead.HostInterface())
+	// The state outlives restarts without flows for a number that is none.
+	if err := n.KillAgent(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Switch.StopVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Switch.StartVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.StartAgent(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, flow := range n.flows() {
+		for _, bad := range []string{"in_port=ANY", "in_port=0,", "in_port=-1", "in_port=65535"} {
+			if strings.Contains(flow+",", bad) {
+				t.Errorf("flow for a number that is none: %s", flow)
+			}
+		}
+	}
+	n.pingsGateway(a)
+	n.unplug(dead)
+}
+
+// Somebody asks for a number in use: Open vSwitch renumbers the first port.
+func TestStolenNumbers(t *testing.T) {
+	n := start(t, nil)
+	a, b := n.plug("a", nil), n.plug("b", nil)
+	for _, victim := range []string{a.HostInterface(), lab.GatewayName, b.HostInterface()} {
+		number, err := n.Switch.Vsctl("get", "interface", victim, "ofport")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Switch.Vsctl("add-port", lab.Bridge, "thief", "--", "set", "interface", "thief", "type=internal", "ofport_request="+number); err != nil {
+			t.Fatal(err)
+		}
+		now, err := n.Switch.Vsctl("get", "interface", victim, "ofport")
+		if err != nil || now == number {
+			t.Fatalf("%s kept its number %s (%v); the scenario is void", victim, now, err)
+		}
+		n.settled("traffic after the number of "+victim+" was stolen", func() error {
+			if _, err := lab.Ping(a.NetNS, a.Addr(false), b.Addr(false), 56, silence); err != nil {
+				return err
+			}
+			_, err := lab.Ping(b.NetNS, b.Addr(true), b.Gateway(true), 56, silence)
+			return err
+		})
+		n.pings(a, b)
+		n.pingsGateway(a)
+		n.pingsGateway(b)
+		// The thief does not get the traffic.
+		for _, flow := range n.flows() {
+			if strings.Contains(flow+",", "in_port="+number+",") {
+				t.Errorf("a flow stands on the number that is the thief's now: %s", flow)
+			}
+		}
+		if _, err := n.Switch.Vsctl("del-port", lab.Bridge, "thief"); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The node reboots: namespaces and interfaces are gone, the database is not.
+func TestReboot(t *testing.T) {
+	n := start(t, map[string]any{"syncPeriod": "1s"})
+	for i := range 3 {
+		p := n.plug(fmt.Sprintf("p%d", i), nil)
+		delete(n.pods, p.Name)
+	}
+	if err := n.KillAgent(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Switch.StopVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	namespaces, err := filepath.Glob("/run/netns/*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range namespaces {
+		if err := nettest.DeleteNS(path); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.RemoveAll(n.StateDir()); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Switch.StartVswitchd(); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.StartAgent(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n.nothingLeft()
+	n.pings(n.plug("a", nil), n.plug("b", nil))
+}
