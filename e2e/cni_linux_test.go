@@ -22,6 +22,7 @@ const (
 	codeNetNS       = 8
 	codeTryAgain    = 11
 	codeUnavailable = 50
+	codeLimited     = 51
 	codeAddress     = 101
 	codeCheck       = 102
 	codeInterface   = 103
@@ -444,7 +445,7 @@ func TestHostInterfaceNameTakenByAStranger(t *testing.T) {
 	if err := n.Del(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	removeLink := n.addDummy(name)
+	removeLink := n.addStranger(name)
 	_, err := n.Plugin.Run(t.Context(), p.Call("ADD"))
 	n.wantError("ADD", err, codeInterface, name)
 	// DEL must not take what is not ours.

@@ -4,19 +4,19 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// addDummy makes an interface that is none of ours and returns its removal,
+// addStranger makes an interface that is none of ours and returns its removal,
 // which fails the test when somebody else removed it.
-func (n *node) addDummy(name string) (remove func()) {
+func (n *node) addStranger(name string) (remove func()) {
 	n.t.Helper()
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = name
-	link := &netlink.Dummy{LinkAttrs: attrs}
+	link := &netlink.Veth{LinkAttrs: attrs, PeerName: "strangers-peer"}
 	if err := netlink.LinkAdd(link); err != nil {
-		n.t.Fatalf("dummy %s: %v", name, err)
+		n.t.Fatalf("add %s: %v", name, err)
 	}
 	return func() {
 		if err := netlink.LinkDel(link); err != nil {
-			n.t.Errorf("remove dummy %s: %v", name, err)
+			n.t.Errorf("remove %s: %v", name, err)
 		}
 	}
 }

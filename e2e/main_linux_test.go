@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/antrea-lite/podnet/e2e/lab"
@@ -20,6 +21,10 @@ var options struct {
 }
 
 func TestMain(m *testing.M) {
+	// Copied into a directory of plugins, this program is one (ipam_linux_test.go).
+	if filepath.Base(os.Args[0]) == fakeIPAM {
+		os.Exit(actAsIPAM())
+	}
 	flag.StringVar(&options.datapath, "datapath", "netdev", "datapath of Open vSwitch: netdev (userspace) or system (kernel)")
 	flag.StringVar(&options.agent, "agent", "../bin/antrea-lite", "the agent's binary")
 	flag.StringVar(&options.cni, "cni", "../bin/antrea-lite-cni", "the plugin's binary")
