@@ -97,7 +97,7 @@ func (c *Client) runAdds(ctx context.Context, adds []addition) []join.Result[pod
 	})
 	results := make([]join.Result[podnet.PortKey], len(adds))
 	for i, a := range adds {
-		results[i].Value, results[i].Err = podnet.PortKey{Name: a.port.Name, Gen: a.iface}, errs[i]
+		results[i].Value, results[i].Err = podnet.PortKey{Name: a.port.Name, Gen: a.iface}, duplicate(errs[i])
 	}
 	return results
 }
@@ -122,6 +122,16 @@ func (c *Client) settleAdd(t *tables, a addition) (bool, error) {
 	}
 	f, _ := t.byGen(gen)
 	return false, portExists(gen, f)
+}
+
+// duplicate recognises the refusal of a name that another client took a moment
+// before us. Names are the only unique columns of the two tables.
+func duplicate(err error) error {
+	var refused *opError
+	if errors.As(err, &refused) && refused.name == "constraint violation" && refused.index < 0 {
+		return fmt.Errorf("%w: %w", podnet.ErrPortExists, err)
+	}
+	return err
 }
 
 // portExists describes who has the name.

@@ -144,5 +144,29 @@ func until(t testing.TB, w *vswitch.Watch, what string, look func() bool) {
 	}
 }
 
-
 func itoa(n uint32) string { return fmt.Sprint(n) }
+
+// observer counts transactions by kind, and the changes they joined.
+type observer struct {
+	mu      sync.Mutex
+	txs     map[string]int
+	changes map[string]int
+}
+
+func (o *observer) Connected(bool) {}
+
+func (o *observer) Transacted(kind string, changes int, _ time.Duration, _ error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.txs == nil {
+		o.txs, o.changes = map[string]int{}, map[string]int{}
+	}
+	o.txs[kind]++
+	o.changes[kind] += changes
+}
+
+func (o *observer) count(kind string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.txs[kind]
+}

@@ -54,14 +54,8 @@ func (w *Watch) add(names []string) {
 // goroutine at a time may call it.
 func (w *Watch) Next(ctx context.Context) ([]string, error) {
 	for {
-		w.mu.Lock()
-		names := w.names
-		if len(names) > 0 {
-			w.names = map[string]struct{}{}
-		}
-		w.mu.Unlock()
-		if len(names) > 0 {
-			return slices.Sorted(maps.Keys(names)), nil
+		if names := w.take(); len(names) > 0 {
+			return names, nil
 		}
 		select {
 		case <-w.waiter.ch:
@@ -73,6 +67,14 @@ func (w *Watch) Next(ctx context.Context) ([]string, error) {
 			return nil, context.Cause(ctx)
 		}
 	}
+}
+
+func (w *Watch) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	names := slices.Sorted(maps.Keys(w.names))
+	clear(w.names)
+	return names
 }
 
 // Close ends the watch and wakes its reader.
