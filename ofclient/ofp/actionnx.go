@@ -115,8 +115,8 @@ const (
 )
 
 func (a CT) appendAction(b []byte) ([]byte, error) {
-	if (a.Force || len(a.Exec) > 0) && !a.Commit {
-		return nil, errors.New("ct: force and exec need commit")
+	if err := a.check(); err != nil {
+		return nil, err
 	}
 	start := len(b)
 	var flags uint16
@@ -141,16 +141,30 @@ func (a CT) appendAction(b []byte) ([]byte, error) {
 	}
 	b = append(b, a.Table, 0, 0, 0)
 	b = put16(b, a.ALG)
-	for _, e := range a.Exec {
-		if _, ok := e.(CT); ok {
-			return nil, errors.New("ct: exec cannot hold a ct")
-		}
-	}
 	b, err := appendActions(b, a.Exec)
 	if err != nil {
 		return nil, fmt.Errorf("ct: exec: %w", err)
 	}
 	return b, setLen16(b, start, 2, "ct")
+}
+
+// check refuses what OVS refuses. A raw action in Exec may be a nat, the one
+// thing that needs no commit.
+func (a CT) check() error {
+	needs := a.Force
+	for _, e := range a.Exec {
+		switch e.(type) {
+		case CT:
+			return errors.New("ct: exec cannot hold a ct")
+		case RawAction:
+		default:
+			needs = true
+		}
+	}
+	if needs && !a.Commit {
+		return errors.New("ct: force and exec need commit")
+	}
+	return nil
 }
 
 // decodeNicira reads what follows type and length of an experimenter action;
@@ -226,5 +240,5 @@ func decodeCT(r *reader) (Action, error) {
 	if a.Exec, err = decodeActions(r, true); err != nil {
 		return nil, fmt.Errorf("ct exec: %w", err)
 	}
-	return a, nil
+	return a, a.check()
 }

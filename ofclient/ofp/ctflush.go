@@ -37,7 +37,8 @@ type CTFlush struct {
 
 // CTTuple is one direction of a connection. The zero value of a part stands for
 // any. The parts with ICMP in their name count when the protocol is ICMP or
-// ICMPv6, and then all three do, zero or not; the ports count otherwise.
+// ICMPv6, and then OVS compares all three in both tuples, zero or not: leave Proto 0 to
+// reach every protocol of an address. The ports count otherwise.
 type CTTuple struct {
 	Src, Dst         netip.Addr // both of one family; the zero Addr for any
 	SrcPort, DstPort uint16
@@ -52,12 +53,15 @@ func (*CTFlush) Type() Type { return TypeExperimenter }
 func (m *CTFlush) appendBody(b []byte) ([]byte, error) {
 	b = put32(put32(b, vendorNicira), nxtCTFlush)
 	b = putZeros(append(b, m.Proto), 7)
+	if err := m.check(); err != nil {
+		return nil, err
+	}
 	var err error
 	if b, err = m.appendTuple(b, ctOrigTuple, m.Orig); err != nil {
-		return nil, fmt.Errorf("original tuple: %w", err)
+		return nil, err
 	}
 	if b, err = m.appendTuple(b, ctReplyTuple, m.Reply); err != nil {
-		return nil, fmt.Errorf("reply tuple: %w", err)
+		return nil, err
 	}
 	if !m.AllZones {
 		b = putProp16(b, ctZoneID, m.Zone)
@@ -67,18 +71,34 @@ func (m *CTFlush) appendBody(b []byte) ([]byte, error) {
 
 func (m *CTFlush) icmp() bool { return m.Proto == protoICMP || m.Proto == protoICMPv6 }
 
+// check refuses what OVS would misread: it takes the family from the last
+// address and the meaning of the ports from the protocol.
+func (m *CTFlush) check() error {
+	var family netip.Addr
+	for _, t := range [...]CTTuple{m.Orig, m.Reply} {
+		for _, a := range [...]netip.Addr{t.Src, t.Dst} {
+			switch {
+			case !a.IsValid():
+				continue
+			case a.IsUnspecified() || a.Zone() != "":
+				return fmt.Errorf("address %s stands for no host", a)
+			case family.IsValid() && family.Unmap().Is4() != a.Unmap().Is4():
+				return fmt.Errorf("addresses %s and %s are of different families", family, a)
+			}
+			family = a
+		}
+		icmp := t.ICMPID != 0 || t.ICMPType != 0 || t.ICMPCode != 0
+		ports := t.SrcPort != 0 || t.DstPort != 0
+		if icmp && !m.icmp() || ports && (m.icmp() || m.Proto == 0) {
+			return fmt.Errorf("ports or ICMP parts do not fit protocol %d", m.Proto)
+		}
+	}
+	return nil
+}
+
 func (m *CTFlush) appendTuple(b []byte, typ uint16, t CTTuple) ([]byte, error) {
-	if t == (CTTuple{}) {
+	if t == (CTTuple{}) && !m.icmp() {
 		return b, nil
-	}
-	if t.Src.IsValid() && t.Dst.IsValid() && t.Src.Unmap().Is4() != t.Dst.Unmap().Is4() {
-		return nil, fmt.Errorf("%s and %s are of different families", t.Src, t.Dst)
-	}
-	if !m.icmp() && (t.ICMPID != 0 || t.ICMPType != 0 || t.ICMPCode != 0) || m.icmp() && (t.SrcPort != 0 || t.DstPort != 0) {
-		return nil, fmt.Errorf("ports and ICMP parts do not fit protocol %d", m.Proto)
-	}
-	if m.Proto == 0 && (t.SrcPort != 0 || t.DstPort != 0) {
-		return nil, fmt.Errorf("port %d needs a protocol", max(t.SrcPort, t.DstPort))
 	}
 	start := len(b)
 	b = putZeros(put16(put16(b, typ), 0), 4)
@@ -135,7 +155,10 @@ func (m *CTFlush) decodeBody(_ Header, r *reader) error {
 			return fmt.Errorf("ct property: %w", err)
 		}
 	}
-	return r.err
+	if r.err != nil {
+		return r.err
+	}
+	return m.check()
 }
 
 func (t *CTTuple) decode(r *reader) error {

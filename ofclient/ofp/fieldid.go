@@ -161,6 +161,9 @@ func decodeFieldID(r *reader) (id FieldID, masked bool, payload int) {
 			r.err = fmt.Errorf("oxm_length: %d is odd though there is a mask", n)
 		}
 	}
+	if width == 0 && r.err == nil {
+		r.err = fmt.Errorf("oxm_length: field %#x:%d has no value", class, num>>1)
+	}
 	id |= FieldID(width) << 32
 	if info, ok := id.info(); ok && info.id.Len() != width && r.err == nil {
 		r.err = fmt.Errorf("%s: value of %d bytes, it has %d", info.name, width, info.id.Len())

@@ -1,6 +1,7 @@
 package ofp
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"slices"
@@ -12,6 +13,7 @@ const helloVersionBitmap = 1 // OFPHET_VERSIONBITMAP
 type Hello struct {
 	// Versions are wire version numbers, ascending when decoded. A peer that
 	// sends no bitmap can speak every version up to the one in its header.
+	// Empty is written as Version alone.
 	Versions []uint8
 }
 
@@ -22,19 +24,18 @@ func (*Hello) Type() Type { return TypeHello }
 func (m *Hello) Supports(v uint8) bool { return slices.Contains(m.Versions, v) }
 
 // headerVersion is the highest version, as the specification asks.
-func (m *Hello) headerVersion() uint8 {
+func (m *Hello) headerVersion() uint8 { return slices.Max(m.offered()) }
+
+func (m *Hello) offered() []uint8 {
 	if len(m.Versions) == 0 {
-		return Version
+		return []uint8{Version}
 	}
-	return slices.Max(m.Versions)
+	return m.Versions
 }
 
 func (m *Hello) appendBody(b []byte) ([]byte, error) {
-	if len(m.Versions) == 0 {
-		return b, nil
-	}
-	words := make([]uint32, int(slices.Max(m.Versions))/32+1)
-	for _, v := range m.Versions {
+	words := make([]uint32, int(m.headerVersion())/32+1)
+	for _, v := range m.offered() {
 		words[v/32] |= 1 << (v % 32)
 	}
 	start := len(b)
@@ -82,11 +83,13 @@ func (m *Hello) decodeBody(h Header, r *reader) error {
 			seen[v] = true
 		}
 	}
-	m.Versions = make([]uint8, 0, 8)
 	for v, ok := range seen {
 		if ok {
 			m.Versions = append(m.Versions, uint8(v))
 		}
+	}
+	if len(m.Versions) == 0 {
+		return errors.New("version bitmap: it names no version")
 	}
 	return nil
 }

@@ -81,5 +81,5 @@ func oxsTime(d time.Duration) uint64 {
 }
 
 func goTime(v uint64) time.Duration {
-	return time.Duration(v>>32)*time.Second + time.Duration(uint32(v))
+	return time.Duration(v>>32)*time.Second + min(time.Duration(uint32(v)), time.Second-1)
 }
