@@ -1,0 +1,151 @@
+// Package metrics holds the agent's Prometheus metrics in a registry of their
+// own, and the observers through which the parts feed them.
+package metrics
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/ofclient"
+	"github.com/antrea-lite/podnet/podnet"
+)
+
+const namespace = "antrea_lite"
+
+// Metrics are safe for concurrent use.
+type Metrics struct {
+	reg *prometheus.Registry
+
+	calls    *prometheus.HistogramVec // verb, outcome
+	steps    *prometheus.HistogramVec // operation, step
+	number   *prometheus.HistogramVec // waited
+	flows    *prometheus.HistogramVec // waited
+	ready    *prometheus.HistogramVec // waited
+	up       *prometheus.GaugeVec     // link
+	reconn   *prometheus.CounterVec   // link
+	bundles  *prometheus.HistogramVec // outcome
+	mods     prometheus.Histogram
+	joined   prometheus.Counter
+	dropped  *prometheus.CounterVec   // what
+	transact *prometheus.HistogramVec // kind, outcome
+	changes  *prometheus.HistogramVec // kind
+	events   *prometheus.CounterVec   // type
+}
+
+// New returns metrics with the version in build_info.
+func New(version string) *Metrics {
+	m := &Metrics{reg: prometheus.NewRegistry()}
+	// From half a millisecond, which a joined call takes, to two minutes, the longest a runtime waits.
+	call := prometheus.ExponentialBucketsRange(0.0005, 120, 18)
+	m.calls = m.histogram("cni_request_duration_seconds", "Duration of CNI calls by verb and outcome: ok or the CNI error code.", call, "verb", "outcome")
+	m.steps = m.histogram("operation_step_duration_seconds", "Duration of the steps of an operation.", call, "operation", "step")
+	m.number = m.histogram("port_number_seconds", "Time from asking Open vSwitch for a port to its OpenFlow number.", call, "waited")
+	m.flows = m.histogram("port_flows_seconds", "Time from a port's OpenFlow number to its confirmed flows.", call, "waited")
+	m.ready = m.histogram("port_ready_seconds", "Time from asking Open vSwitch for a port to its confirmed flows.", call, "waited")
+	m.up = gauge(m.reg, "connected", "Whether the link to Open vSwitch is up and usable: 1 or 0.", "link")
+	m.reconn = counter(m.reg, "reconnects_total", "Connections to Open vSwitch after the first.", "link")
+	m.bundles = m.histogram("bundle_duration_seconds", "Duration of OpenFlow bundles by outcome.", call, "outcome")
+	m.mods = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "bundle_flow_mods", Help: "Flow changes in one bundle.", Buckets: prometheus.ExponentialBuckets(1, 4, 9)})
+	m.joined = prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "port_events_coalesced_total", Help: "Port events that found an unread one of the same port."})
+	m.dropped = counter(m.reg, "openflow_messages_dropped_total", "OpenFlow messages that were not used.", "what")
+	m.transact = m.histogram("ovsdb_transaction_duration_seconds", "Duration of OVSDB transactions.", call, "kind", "outcome")
+	m.changes = m.histogram("ovsdb_transaction_changes", "Changes joined in one OVSDB transaction.", prometheus.ExponentialBuckets(1, 2, 10), "kind")
+	m.events = counter(m.reg, "pod_events_total", "Events for Pods: NetworkNotReady, NetworkReady.", "type")
+	build := gauge(m.reg, "build_info", "Always 1.", "version")
+	build.WithLabelValues(version).Set(1)
+	m.reg.MustRegister(m.mods, m.joined, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	// Series exist before the first event, so that an alert on them can be written.
+	for _, link := range []string{"ovsdb", "openflow"} {
+		m.up.WithLabelValues(link).Set(0)
+		m.reconn.WithLabelValues(link)
+	}
+	return m
+}
+
+func (m *Metrics) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	h := prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+	m.reg.MustRegister(h)
+	return h
+}
+
+func gauge(reg *prometheus.Registry, name, help string, labels ...string) *prometheus.GaugeVec {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	reg.MustRegister(g)
+	return g
+}
+
+func counter(reg *prometheus.Registry, name, help string, labels ...string) *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+	reg.MustRegister(c)
+	return c
+}
+
+// Handler serves /metrics.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.reg, promhttp.HandlerOpts{Registry: m.reg})
+}
+
+// Interfaces makes the number of interfaces by state a metric, counted when asked for.
+func (m *Metrics) Interfaces(list func() []ifstore.Interface) { m.reg.MustRegister(&states{list: list}) }
+
+// Gauge adds a value that is read when asked for.
+func (m *Metrics) Gauge(name, help string, labels prometheus.Labels, value func() float64) {
+	m.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels}, value))
+}
+
+// Call records one CNI call.
+func (m *Metrics) Call(verb, outcome string, took time.Duration) {
+	m.calls.WithLabelValues(verb, outcome).Observe(took.Seconds())
+}
+
+// Event counts an event for a Pod.
+func (m *Metrics) Event(e podnet.Event) { m.events.WithLabelValues(string(e.Type)).Inc() }
+
+// Network is what package podnet reports to.
+func (m *Metrics) Network() podnet.Observer {
+	return podnet.Observer{
+		Call: func(c podnet.Call) {
+			for _, s := range c.Steps {
+				m.steps.WithLabelValues(string(c.Op), s.Name).Observe(s.Duration.Seconds())
+			}
+		},
+		Port: func(t podnet.PortTiming) {
+			if t.Restart {
+				return // it says how long this agent took to look around, not how long the port took
+			}
+			waited := "no"
+			if t.Waited {
+				waited = "yes"
+			}
+			m.number.WithLabelValues(waited).Observe(t.Number.Seconds())
+			m.flows.WithLabelValues(waited).Observe((t.Ready - t.Number).Seconds())
+			m.ready.WithLabelValues(waited).Observe(t.Ready.Seconds())
+		},
+	}
+}
+
+// OpenFlow is what package ofclient reports to.
+func (m *Metrics) OpenFlow() ofclient.Observer {
+	return ofclient.Observer{
+		Connected: func(_, ready bool) { m.up.WithLabelValues("openflow").Set(number(ready)) },
+		Reconnect: func() { m.reconn.WithLabelValues("openflow").Inc() },
+		Bundle: func(outcome ofclient.BundleOutcome, mods int, d time.Duration) {
+			m.bundles.WithLabelValues(string(outcome)).Observe(d.Seconds())
+			m.mods.Observe(float64(mods))
+		},
+		Coalesced: func(events int) { m.joined.Add(float64(events)) },
+		Dropped:   func(what ofclient.Drop) { m.dropped.WithLabelValues(string(what)).Inc() },
+	}
+}
+
+func number(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
