@@ -89,41 +89,15 @@ func BenchmarkLinkContainernetworking(b *testing.B) {
 	}
 }
 
-// BenchmarkUnlink removes the given number of interfaces that wait at the same
-// moment: as Unlink does, each by a request of its own from as many goroutines,
-// and each by its own one after the other.
+// BenchmarkUnlink removes the given number of interfaces at the same moment.
 func BenchmarkUnlink(b *testing.B) {
 	l := newLinker(b, Config{})
 	for _, n := range []int{1, 16, 100} {
-		b.Run(fmt.Sprint("joined/", n), func(b *testing.B) {
-			benchRemoval(b, l, n, func(iface ifstore.Interface) error { return l.Unlink(context.Background(), iface) })
-		})
-		b.Run(fmt.Sprint("parallel/", n), func(b *testing.B) { benchRemoval(b, l, n, removeAlone) })
-		b.Run(fmt.Sprint("serial/", n), func(b *testing.B) {
-			var mu sync.Mutex
-			benchRemoval(b, l, n, func(iface ifstore.Interface) error {
-				mu.Lock()
-				defer mu.Unlock()
-				return removeAlone(iface)
-			})
-		})
+		b.Run(fmt.Sprint(n), func(b *testing.B) { benchUnlink(b, l, n) })
 	}
 }
 
-func removeAlone(iface ifstore.Interface) error {
-	c, err := dialRTNL()
-	if err != nil {
-		return err
-	}
-	defer c.close()
-	link, err := lookUp(c, iface.Name)
-	if err != nil {
-		return err
-	}
-	return remove(c, link.index)
-}
-
-func benchRemoval(b *testing.B, l *Linker, n int, removal func(ifstore.Interface) error) {
+func benchUnlink(b *testing.B, l *Linker, n int) {
 	for b.Loop() {
 		b.StopTimer()
 		ifaces := make([]ifstore.Interface, n)
@@ -140,7 +114,7 @@ func benchRemoval(b *testing.B, l *Linker, n int, removal func(ifstore.Interface
 		var group sync.WaitGroup
 		for _, iface := range ifaces {
 			group.Go(func() {
-				if err := removal(iface); err != nil {
+				if err := l.Unlink(context.Background(), iface); err != nil {
 					b.Error(err)
 				}
 			})

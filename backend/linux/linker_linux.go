@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/antrea-lite/podnet/internal/join"
 	"github.com/antrea-lite/podnet/podnet"
 	"golang.org/x/sys/unix"
 )
@@ -15,9 +14,8 @@ import (
 // It works in the network namespace in which NewLinker was called, which must
 // be that of the process, and needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
 type Linker struct {
-	cfg     Config
-	host    nsID
-	removal *join.Joiner[int, struct{}]
+	cfg  Config
+	host nsID
 }
 
 var (
@@ -42,7 +40,7 @@ func NewLinker(cfg Config) (*Linker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Linker{cfg: cfg, host: id, removal: join.New(removeLinks, maxGroup)}, nil
+	return &Linker{cfg: cfg, host: id}, nil
 }
 
 // Link makes the veth pair of req and configures the container's end. On error

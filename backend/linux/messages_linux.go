@@ -79,12 +79,6 @@ func setMAC(index int, mac ifstore.MAC) *nl.NetlinkRequest {
 	return req
 }
 
-func setGroup(index int, group uint32) *nl.NetlinkRequest {
-	req, _ := request(unix.RTM_NEWLINK, 0, index)
-	req.AddData(nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
-	return req
-}
-
 func setAlias(index int, alias string) *nl.NetlinkRequest {
 	req, _ := request(unix.RTM_NEWLINK, 0, index)
 	req.AddData(nl.NewRtAttr(unix.IFLA_IFALIAS, []byte(alias)))
@@ -104,12 +98,6 @@ func noLinkLocal(index int) *nl.NetlinkRequest {
 
 func deleteLink(index int) *nl.NetlinkRequest {
 	req, _ := request(unix.RTM_DELLINK, 0, index)
-	return req
-}
-
-func deleteGroup(group uint32) *nl.NetlinkRequest {
-	req, _ := request(unix.RTM_DELLINK, 0, 0)
-	req.AddData(nl.NewRtAttr(unix.IFLA_GROUP, nl.Uint32Attr(group)))
 	return req
 }
 
@@ -182,7 +170,6 @@ type linkInfo struct {
 	alias   string
 	mac     ifstore.MAC
 	mtu     int
-	group   uint32
 	peer    int // index of the other end, in its namespace
 	up      bool
 	carrier bool
@@ -211,8 +198,6 @@ func parseLink(b []byte) (linkInfo, error) {
 			}
 		case unix.IFLA_MTU:
 			l.mtu = int(nl.NativeEndian().Uint32(v))
-		case unix.IFLA_GROUP:
-			l.group = nl.NativeEndian().Uint32(v)
 		case unix.IFLA_LINK:
 			l.peer = int(nl.NativeEndian().Uint32(v))
 		case unix.IFLA_LINKINFO:

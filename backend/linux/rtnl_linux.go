@@ -10,10 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// errInterrupted: the links changed while the kernel listed them; the list may
-// miss some and must never be read as "gone".
-var errInterrupted = errors.New("the kernel's list changed while it was read")
-
 // rtnl is a route netlink socket of the namespace of the thread that opened
 // it. Unlike netlink.Handle it sends several requests in one system call; the
 // kernel works on them in order before the call returns. One goroutine uses it.
@@ -99,41 +95,6 @@ func (c *rtnl) do(reqs ...*nl.NetlinkRequest) ([]reply, error) {
 	return replies, nil
 }
 
-// dump sends a list request and calls each with the body of every item. It
-// returns errInterrupted when the list may be incomplete.
-func (c *rtnl) dump(req *nl.NetlinkRequest, each func([]byte)) error {
-	c.seq++
-	req.Seq, req.Flags = c.seq, req.Flags|unix.NLM_F_DUMP
-	if err := unix.Sendto(c.fd, req.Serialize(), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("netlink send: %w", err)
-	}
-	interrupted := false
-	for {
-		msgs, err := c.receive()
-		if err != nil {
-			return err
-		}
-		for _, m := range msgs {
-			if m.Header.Seq != c.seq {
-				continue
-			}
-			interrupted = interrupted || m.Header.Flags&unix.NLM_F_DUMP_INTR != 0
-			switch m.Header.Type {
-			case unix.NLMSG_ERROR, unix.NLMSG_DONE:
-				if err := verdict(m); err != nil {
-					return err
-				}
-				if interrupted {
-					return errInterrupted
-				}
-				return nil
-			default:
-				each(m.Data)
-			}
-		}
-	}
-}
-
 func (c *rtnl) receive() ([]syscall.NetlinkMessage, error) {
 	for {
 		n, from, err := unix.Recvfrom(c.fd, c.buf, 0)
@@ -157,10 +118,10 @@ func (c *rtnl) receive() ([]syscall.NetlinkMessage, error) {
 	}
 }
 
-// verdict reads an ACK, an error or the end of a dump.
+// verdict reads an ACK or an error.
 func verdict(m syscall.NetlinkMessage) error {
 	if len(m.Data) < 4 {
-		return nil // an empty end of a dump
+		return fmt.Errorf("netlink: verdict of %d bytes is cut short", len(m.Data))
 	}
 	code := int32(nl.NativeEndian().Uint32(m.Data))
 	if code == 0 {
@@ -171,9 +132,7 @@ func verdict(m syscall.NetlinkMessage) error {
 		return errno
 	}
 	rest := m.Data[4:]
-	if m.Header.Type == unix.NLMSG_ERROR { // NETLINK_CAP_ACK: only the request's header is repeated
-		rest = rest[min(len(rest), unix.NLMSG_HDRLEN):]
-	}
+	rest = rest[min(len(rest), unix.NLMSG_HDRLEN):] // NETLINK_CAP_ACK: only the request's header is repeated
 	attrs, err := nl.ParseRouteAttr(rest)
 	if err != nil {
 		return errno

@@ -19,17 +19,7 @@ func NewNS(name string) (string, error) {
 	}
 	f.Close()
 	errc := make(chan error)
-	go func() {
-		// The thread is left locked: Go ends it with the goroutine instead
-		// of giving a thread in a foreign namespace back to the pool.
-		runtime.LockOSThread()
-		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
-			errc <- fmt.Errorf("unshare: %w", err)
-			return
-		}
-		src := fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid())
-		errc <- unix.Mount(src, path, "", unix.MS_BIND, "")
-	}()
+	go func() { errc <- bindNew(path) }()
 	if err := <-errc; err != nil {
 		os.Remove(path)
 		return "", fmt.Errorf("network namespace %s: %w", name, err)
@@ -43,4 +33,29 @@ func DeleteNS(path string) error {
 		return fmt.Errorf("unmount %s: %w", path, err)
 	}
 	return os.Remove(path)
+}
+
+// bindNew makes a namespace and keeps it alive by a mount at path. The thread
+// goes back to where it was: it may be the process's first one, which Go never
+// ends and whose namespace /proc/self/ns/net shows. When the way back fails,
+// the thread stays locked and no other goroutine runs on it.
+func bindNew(path string) error {
+	runtime.LockOSThread()
+	self := fmt.Sprintf("/proc/%d/task/%d/ns/net", os.Getpid(), unix.Gettid())
+	home, err := unix.Open(self, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("open this thread's network namespace: %w", err)
+	}
+	defer unix.Close(home)
+	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+		runtime.UnlockOSThread()
+		return fmt.Errorf("unshare: %w", err)
+	}
+	mountErr := unix.Mount(self, path, "", unix.MS_BIND, "")
+	if err := unix.Setns(home, unix.CLONE_NEWNET); err != nil {
+		return fmt.Errorf("go back: %w", err)
+	}
+	runtime.UnlockOSThread()
+	return mountErr
 }
