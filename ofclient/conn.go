@@ -26,7 +26,7 @@ type Conn struct {
 	onPorts    func(c *Conn, names []string) // tells which ports changed; called by the reader, does not block
 	datapathID uint64                        // set by the handshake
 
-	hello  chan error    // the outcome of the version negotiation, once
+	hello  chan struct{} // closed when the switch has agreed on the version
 	writes chan *write   // unbuffered: what the writer accepted counts as sent
 	urgent chan *write   // never waited on: what the reader sends
 	done   chan struct{} // closed when the session has ended
@@ -63,7 +63,7 @@ const (
 func newConn(nc net.Conn, cfg *Config, logger klog.Logger, onPorts func(*Conn, []string)) *Conn {
 	c := &Conn{
 		nc: nc, cfg: cfg, logger: logger, onPorts: onPorts,
-		hello: make(chan error, 1), writes: make(chan *write), urgent: make(chan *write, urgentQueue), done: make(chan struct{}),
+		hello: make(chan struct{}), writes: make(chan *write), urgent: make(chan *write, urgentQueue), done: make(chan struct{}),
 		start: time.Now(),
 	}
 	c.ports.set = newPortSet()

@@ -16,8 +16,15 @@ type FlowError struct {
 	Cause error // *ofp.Error from the switch, or why the change cannot be encoded
 }
 
+// maxFlowText keeps an error readable: a flow can have thousands of actions.
+const maxFlowText = 400
+
 func (e *FlowError) Error() string {
-	return fmt.Sprintf("flows of %s: %v: %v", e.Group, e.Mod, e.Cause)
+	text := e.Mod.String()
+	if len(text) > maxFlowText {
+		text = text[:maxFlowText] + "..."
+	}
+	return fmt.Sprintf("flows of %s: %s: %v", e.Group, text, e.Cause)
 }
 
 // Unwrap returns the cause.

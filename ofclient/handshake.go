@@ -34,20 +34,10 @@ func (c *Conn) handshake(ctx context.Context) error {
 	timeout := time.NewTimer(c.cfg.DialTimeout)
 	defer timeout.Stop()
 	select {
-	case err := <-c.hello:
-		if err != nil {
-			return err
-		}
+	case <-c.hello:
 	case <-timeout.C:
 		return fmt.Errorf("the switch sent no hello within %v", c.cfg.DialTimeout)
 	case <-c.done:
-		select {
-		case err := <-c.hello: // it says more than "connection closed"
-			if err != nil {
-				return err
-			}
-		default:
-		}
 		return c.cause()
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -81,7 +71,7 @@ func (c *Conn) subscribe(ctx context.Context) error {
 }
 
 // negotiate judges the first message of the switch.
-func negotiate(h ofp.Header, m ofp.Message, bad error) error {
+func negotiate(m ofp.Message, bad error) error {
 	if bad != nil {
 		return fmt.Errorf("the first message of the switch: %w", bad)
 	}
@@ -97,9 +87,8 @@ func negotiate(h ofp.Header, m ofp.Message, bad error) error {
 		return errVersion("it offers " + strings.Join(names, ", "))
 	case *ofp.Error:
 		return errVersion(m.Error())
-	default:
-		return fmt.Errorf("the switch began with %s (OpenFlow version %d) instead of a hello", m.Type(), h.Version)
 	}
+	return fmt.Errorf("the first message of the switch is %s", m.Type())
 }
 
 func versionName(v uint8) string {

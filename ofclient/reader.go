@@ -18,12 +18,12 @@ const readBuffer = ofp.MaxLen + 1
 // requests are answered through a queue that it never waits for. So a
 // starved or stuck agent still keeps its session.
 func (c *Conn) readLoop() {
-	log := failureLog{logger: c.logger}
+	log := rateLog{logger: c.logger}
 	br := bufio.NewReaderSize(c.nc, readBuffer)
 	buf := make([]byte, ofp.MaxLen)
 	greeted := false
 	for {
-		frame, h, err := readFrame(br, buf)
+		frame, h, err := readFrame(br, buf, !greeted)
 		if err != nil {
 			c.fail(err)
 			return
@@ -31,13 +31,12 @@ func (c *Conn) readLoop() {
 		c.lastRead.Store(int64(time.Since(c.start)))
 		xid, m, err := ofp.Decode(frame)
 		if !greeted {
-			greeted = true
-			err := negotiate(h, m, err)
-			c.hello <- err
-			if err != nil {
+			if err := negotiate(m, err); err != nil {
 				c.fail(err)
 				return
 			}
+			greeted = true
+			close(c.hello)
 			continue
 		}
 		if h.Version != ofp.Version {
@@ -60,14 +59,18 @@ func (c *Conn) readLoop() {
 	}
 }
 
-// readFrame reads one whole message into buf.
-func readFrame(r io.Reader, buf []byte) ([]byte, ofp.Header, error) {
+// readFrame reads one whole message into buf. The first one must look like
+// OpenFlow before its length is believed.
+func readFrame(r io.Reader, buf []byte, first bool) ([]byte, ofp.Header, error) {
 	if _, err := io.ReadFull(r, buf[:ofp.HeaderLen]); err != nil {
 		return nil, ofp.Header{}, fmt.Errorf("read from the switch: %w", err)
 	}
 	h, err := ofp.ParseHeader(buf[:ofp.HeaderLen])
 	if err != nil {
 		return nil, h, fmt.Errorf("the stream from the switch lost its framing: %w", err)
+	}
+	if first && h.Type != ofp.TypeHello && h.Type != ofp.TypeError {
+		return nil, h, fmt.Errorf("the peer began with %s of version %d instead of a hello: is it an OpenFlow switch?", h.Type, h.Version)
 	}
 	frame := buf[:h.Length]
 	if _, err := io.ReadFull(r, frame[ofp.HeaderLen:]); err != nil {

@@ -18,16 +18,3 @@ func (c *Client) Status() Status {
 	defer c.mu.Unlock()
 	return c.status
 }
-
-// setState records and reports the state of the session.
-func (c *Client) setState(connected, ready bool) {
-	c.mu.Lock()
-	changed := c.status.Connected != connected || c.status.Ready != ready
-	if changed {
-		c.status.Connected, c.status.Ready, c.status.Since = connected, ready, time.Now()
-	}
-	c.mu.Unlock()
-	if changed {
-		c.cfg.Observer.Connected(connected, ready)
-	}
-}
