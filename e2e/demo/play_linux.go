@@ -229,4 +229,3 @@ func firstLine(text string) string {
 	}
 	return text
 }
-

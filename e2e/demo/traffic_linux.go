@@ -198,4 +198,3 @@ func (s *story) restart(ctx context.Context, _ options) error {
 	s.ok("%d of %d pings were lost, the longest silence was %s", r.Lost, r.Sent, short(r.LongestGap))
 	return nil
 }
-
