@@ -1,0 +1,401 @@
+package podflows_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"github.com/safchain/ethtool"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/internal/nettest"
+	"github.com/antrea-lite/podnet/ofclient"
+	"github.com/antrea-lite/podnet/ofclient/podflows"
+	"github.com/antrea-lite/podnet/vswitch/vswitchtest"
+)
+
+const (
+	bridge = "br0"
+	gwName = "gw0"
+)
+
+// lab is one bridge with a gateway and Pods, real netdevs and real flows.
+type lab struct {
+	t        *testing.T
+	sw       *vswitchtest.Switch
+	client   *ofclient.Client
+	flows    *podflows.Installer
+	node     podflows.Node
+	gateway  *station
+	stations []*station // Pods
+	tags     *int
+}
+
+// on is the lab for a subtest.
+func (l *lab) on(t *testing.T) *lab {
+	sub := *l
+	sub.t = t
+	return &sub
+}
+
+// station is an end of a port: a Pod, or the gateway.
+type station struct {
+	name  string
+	ns    string // path; "" for the test's own
+	dev   string
+	iface ifstore.Interface
+	mac   [6]byte
+	conn  *packet.Conn
+}
+
+type podSpec struct {
+	name  string
+	addrs []string // with prefix length
+	vlan  uint16
+	l2    bool // the addresses are the container's own business
+}
+
+// newLab starts a bridge, plugs the Pods and waits for a session that has replayed their flows.
+func newLab(t *testing.T, specs ...podSpec) *lab {
+	t.Helper()
+	l := &lab{t: t, sw: vswitchtest.Start(t), tags: new(int)}
+	if err := l.sw.AddBridge(bridge, *datapath); err != nil {
+		t.Fatal(err)
+	}
+	l.addGateway()
+	for n, spec := range specs {
+		l.addPod(n, spec)
+	}
+	l.connect()
+	return l
+}
+
+func (l *lab) addGateway() {
+	l.t.Helper()
+	gw := &station{name: "gateway", dev: gwName, mac: [6]byte{2, 0, 0, 0, 0, 1}}
+	l.vsctl("add-port", bridge, gwName, "--", "set", "interface", gwName, "type=internal", fmt.Sprintf("mac=%q", ifstore.MAC(gw.mac)))
+	l.raiseGateway()
+	gw.iface.OFPort = l.ofport(gwName)
+	gw.conn = l.listen(gwName)
+	l.gateway = gw
+	l.node = podflows.Node{
+		Gateway: podflows.Gateway{OFPort: gw.iface.OFPort, MAC: gw.mac, Addrs: []netip.Addr{netip.MustParseAddr("10.10.0.1"), netip.MustParseAddr("fd10::1")}},
+		PodCIDRs: []netip.Prefix{
+			netip.MustParsePrefix("10.10.0.0/24"), netip.MustParsePrefix("10.10.1.0/24"), netip.MustParsePrefix("fd10::/64"),
+		},
+	}
+}
+
+// raiseGateway configures gw0; it comes back bare when ovs-vswitchd restarts.
+func (l *lab) raiseGateway() {
+	l.t.Helper()
+	link := l.must(netlink.LinkByName(gwName)).(netlink.Link)
+	for _, a := range []string{"10.10.0.1/24", "fd10::1/64"} {
+		l.addAddr(netlink.AddrReplace, link, a)
+	}
+	l.ok(netlink.LinkSetUp(link))
+	// The second local subnet hangs on the same gateway.
+	l.ok(netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: mustNet("10.10.1.0/24")}))
+	for _, key := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
+		l.ok(os.WriteFile("/proc/sys/net/"+key, []byte("1"), 0o644))
+	}
+}
+
+func (l *lab) addPod(n int, spec podSpec) {
+	l.t.Helper()
+	s := &station{name: spec.name, dev: "eth0", mac: [6]byte{0x0a, 0x58, 0, 0, byte(spec.vlan), byte(n + 0x10)}}
+	var err error
+	if s.ns, err = nettest.NewNS(spec.name); err != nil {
+		l.t.Fatal(err)
+	}
+	l.t.Cleanup(func() {
+		if err := nettest.DeleteNS(s.ns); err != nil {
+			l.t.Error(err)
+		}
+	})
+	host := "h-" + spec.name
+	l.in("", func() error {
+		ns, err := netns.GetFromPath(s.ns)
+		if err != nil {
+			return err
+		}
+		defer ns.Close()
+		return netlink.LinkAdd(&netlink.Veth{
+			LinkAttrs: netlink.LinkAttrs{Name: host}, PeerName: s.dev,
+			PeerNamespace: netlink.NsFd(ns), PeerHardwareAddr: s.mac[:],
+		})
+	})
+	l.in(s.ns, func() error { return l.configure(s, spec.addrs) })
+	l.ok(netlink.LinkSetUp(l.must(netlink.LinkByName(host)).(netlink.Link)))
+	l.vsctl("add-port", bridge, host)
+
+	s.iface = ifstore.Interface{
+		Key: ifstore.Key{ContainerID: "container-" + spec.name, IfName: s.dev}, Pod: ifstore.Pod{Namespace: "test", Name: spec.name},
+		Name: host, OFPort: l.ofport(host), MAC: s.mac, VLAN: spec.vlan, Created: time.Unix(int64(n), 0),
+	}
+	if !spec.l2 {
+		for _, a := range spec.addrs {
+			s.iface.Addresses = append(s.iface.Addresses, ifstore.Address{Prefix: netip.MustParsePrefix(a)})
+		}
+	}
+	l.stations = append(l.stations, s)
+}
+
+// configure runs inside the Pod's namespace.
+func (l *lab) configure(s *station, addrs []string) error {
+	link, err := netlink.LinkByName(s.dev)
+	if err != nil {
+		return err
+	}
+	if *datapath == "netdev" { // checksums are not filled in on their way (fact 20)
+		e, err := ethtool.NewEthtool()
+		if err != nil {
+			return err
+		}
+		defer e.Close()
+		if err := e.Change(s.dev, map[string]bool{"tx-checksum-ip-generic": false}); err != nil {
+			return err
+		}
+	}
+	for _, a := range addrs {
+		l.addAddr(netlink.AddrAdd, link, a)
+	}
+	if err := netlink.LinkSetUp(link); err != nil {
+		return err
+	}
+	for _, a := range addrs {
+		gw := "10.10.0.1"
+		if strings.Contains(a, ":") {
+			gw = "fd10::1"
+		}
+		if !strings.HasPrefix(a, "10.10.") && !strings.HasPrefix(a, "fd10:") {
+			continue
+		}
+		if err := netlink.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: net.ParseIP(gw), Flags: int(netlink.FLAG_ONLINK)}); err != nil {
+			return fmt.Errorf("default route of %s by %s: %w", s.name, gw, err)
+		}
+	}
+	s.conn, err = listen(s.dev)
+	return err
+}
+
+func (l *lab) addAddr(add func(netlink.Link, *netlink.Addr) error, link netlink.Link, a string) {
+	l.t.Helper()
+	addr, err := netlink.ParseAddr(a)
+	l.ok(err)
+	if addr.IP.To4() == nil {
+		addr.Flags = unix.IFA_F_NODAD
+	}
+	l.ok(add(link, addr))
+}
+
+// connect starts the OpenFlow client and waits until it is ready.
+func (l *lab) connect() {
+	l.t.Helper()
+	var err error
+	l.client, err = ofclient.New(ofclient.Config{
+		Dial:       ofclient.DialUnix(l.sw.MgmtSock(bridge)),
+		BackoffMax: 200 * time.Millisecond,
+		Replay:     func(ctx context.Context, conn *ofclient.Conn) error { return l.flows.Replay(ctx, conn, l.ifaces()) },
+	})
+	l.ok(err)
+	l.flows, err = podflows.New(podflows.Config{Sender: l.client, Node: l.node})
+	l.ok(err)
+	ctx, cancel := context.WithCancel(l.t.Context())
+	done := make(chan error, 1)
+	go func() { done <- l.client.Run(ctx) }()
+	l.t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	l.ready()
+}
+
+// ready waits for a session that is through with its replay.
+func (l *lab) ready() {
+	l.t.Helper()
+	ctx, cancel := context.WithTimeout(l.t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := l.client.Ports(ctx); err != nil {
+		l.t.Fatalf("no ready session: %v (%+v)", err, l.client.Status())
+	}
+}
+
+func (l *lab) ifaces() []ifstore.Interface {
+	var list []ifstore.Interface
+	for _, s := range l.stations {
+		list = append(list, s.iface)
+	}
+	return list
+}
+
+func (l *lab) pod(name string) *station {
+	l.t.Helper()
+	if name == "gateway" {
+		return l.gateway
+	}
+	i := slices.IndexFunc(l.stations, func(s *station) bool { return s.name == name })
+	if i < 0 {
+		l.t.Fatalf("no Pod %q in this lab", name)
+	}
+	return l.stations[i]
+}
+
+// send sends a frame from a station and returns what arrived where. Every frame
+// ends with a tag by which it is known again; Ethernet lets bytes follow the
+// packet. The end is told by a marker that the switch itself sends to everybody
+// afterwards, so that nothing has to be waited for.
+func (l *lab) send(from string, frame []byte) map[string][]byte {
+	l.t.Helper()
+	*l.tags++
+	tag := []byte(fmt.Sprintf("tag%05d", *l.tags))
+	frame = append(slices.Clone(frame), tag...)
+	if _, err := l.pod(from).conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]}); err != nil {
+		l.t.Fatal(err)
+	}
+	marker := frameOf([6]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, [6]byte{2, 0xee}, 0x88b5, tag)
+	all := append([]*station{l.gateway}, l.stations...)
+	outs := make([]string, len(all))
+	for n, s := range all {
+		outs[n] = fmt.Sprintf("output:%d", s.iface.OFPort)
+	}
+	if _, err := l.sw.Ofctl("packet-out", "unix:"+l.sw.MgmtSock(bridge),
+		"in_port=controller packet="+hex.EncodeToString(marker)+" actions="+strings.Join(outs, ",")); err != nil {
+		l.t.Fatal(err)
+	}
+	got := map[string][]byte{}
+	buf := make([]byte, 4096)
+	for _, s := range all {
+		l.ok(s.conn.SetReadDeadline(time.Now().Add(10 * time.Second)))
+		for {
+			n, _, err := s.conn.ReadFrom(buf)
+			if err != nil {
+				l.t.Fatalf("%s: waiting for the marker: %v", s.name, err)
+			}
+			b := buf[:n]
+			if bytes.Equal(b[:min(n, len(marker))], marker) {
+				break
+			}
+			if bytes.HasSuffix(b, tag) {
+				if _, twice := got[s.name]; twice {
+					l.t.Errorf("%s got the frame twice", s.name)
+				}
+				got[s.name] = slices.Clone(b[:n-len(tag)])
+			}
+		}
+	}
+	return got
+}
+
+// expect sends a frame and compares who got it. It returns the copies.
+func (l *lab) expect(from string, frame []byte, want ...string) map[string][]byte {
+	l.t.Helper()
+	got := l.send(from, frame)
+	var names []string
+	for name := range got {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		l.t.Errorf("from %s: arrived at %v, want %v\nframe %x\n%s", from, names, want, frame, l.trace(from, frame))
+	}
+	return got
+}
+
+func (l *lab) trace(from string, frame []byte) string {
+	out, err := l.sw.Appctl("ofproto/trace", bridge, fmt.Sprintf("in_port=%d", l.pod(from).iface.OFPort), hex.EncodeToString(frame))
+	if err != nil {
+		return err.Error()
+	}
+	return out
+}
+
+func (l *lab) vsctl(args ...string) string {
+	l.t.Helper()
+	return l.must(l.sw.Vsctl(args...)).(string)
+}
+
+func (l *lab) ofport(name string) uint32 {
+	l.t.Helper()
+	n, err := strconv.ParseUint(l.vsctl("get", "interface", name, "ofport"), 10, 16)
+	if err != nil {
+		l.t.Fatalf("ofport of %s: %v", name, err)
+	}
+	return uint32(n)
+}
+
+func (l *lab) listen(dev string) *packet.Conn {
+	l.t.Helper()
+	return l.must(listen(dev)).(*packet.Conn)
+}
+
+func listen(dev string) (*packet.Conn, error) {
+	ifi, err := net.InterfaceByName(dev)
+	if err != nil {
+		return nil, err
+	}
+	return packet.Listen(ifi, packet.Raw, unix.ETH_P_ALL, nil)
+}
+
+// in runs f in a network namespace, on a thread that ends with it.
+func (l *lab) in(ns string, f func() error) {
+	l.t.Helper()
+	l.ok(inNS(ns, f))
+}
+
+func inNS(path string, f func() error) error {
+	errc := make(chan error)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+		if path != "" {
+			ns, err := netns.GetFromPath(path)
+			if err != nil {
+				errc <- err
+				return
+			}
+			defer ns.Close()
+			if err := netns.Set(ns); err != nil {
+				errc <- err
+				return
+			}
+		}
+		errc <- f()
+	}()
+	return <-errc
+}
+
+func (l *lab) ok(err error) {
+	l.t.Helper()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *lab) must(v any, err error) any {
+	l.t.Helper()
+	l.ok(err)
+	return v
+}
+
+func mustNet(s string) *net.IPNet {
+	_, n, err := net.ParseCIDR(s)
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
