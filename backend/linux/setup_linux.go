@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
@@ -99,7 +100,7 @@ func in(p plan, err error) error {
 // keepMAC compares the MAC address that was read back with the one that flows
 // will be made for, and puts it right when something (udev, a policy daemon)
 // has changed it meanwhile.
-func keepMAC(c *rtnl, got reply, want [6]byte) error {
+func keepMAC(c *rtnl, got reply, want ifstore.MAC) error {
 	link, err := oneLink(c, "just made", func() ([]reply, error) { return []reply{got}, nil })
 	if err != nil || link.mac == want {
 		return err
@@ -110,7 +111,7 @@ func keepMAC(c *rtnl, got reply, want [6]byte) error {
 		return err
 	}
 	if link.mac != want {
-		return fmt.Errorf("MAC address of %s was changed to %v and stays %v instead of %x; exclude the interface from the program that does so (udev MACAddressPolicy=none)",
+		return fmt.Errorf("MAC address of %s was changed to %v and stays %v instead of %v; exclude the interface from the program that does so (udev MACAddressPolicy=none)",
 			link.name, changed, link.mac, want)
 	}
 	return nil
