@@ -18,6 +18,9 @@ RUN_PACKAGES  := openvswitch-switch
 # gcc and the C library's headers are what the race detector needs.
 TEST_PACKAGES := $(RUN_PACKAGES) iproute2 iputils-ping ethtool procps gcc libc6-dev qemu-system-x86
 
+PEER          := github.com/containernetworking/plugins
+PEER_VERSION  = $(shell $(GO) list -m -f '{{.Version}}' $(PEER))
+
 .DEFAULT_GOAL := help
 .PHONY: help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel staticcheck clean
 
@@ -95,8 +98,9 @@ e2e-kernel: deps build ## the same scenarios on the kernel datapath, in a QEMU g
 
 bench: run-deps build ## ADD and DEL times, ours against bridge + host-local
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./e2e/bench
-	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/peer/ \
-		github.com/containernetworking/plugins/plugins/main/bridge github.com/containernetworking/plugins/plugins/ipam/host-local
+	@# By its own go.mod, so that ours need not know what the peer needs.
+	@CGO_ENABLED=0 GOBIN=$(CURDIR)/bin/peer $(GO) install -trimpath -ldflags '-s -w' \
+		$(PEER)/plugins/main/bridge@$(PEER_VERSION) $(PEER)/plugins/ipam/host-local@$(PEER_VERSION)
 	@bin/bench -agent bin/antrea-lite -cni bin/antrea-lite-cni -peer bin/peer $(BENCHFLAGS)
 
 clean: ## remove what the goals built, the cached kernel too
