@@ -124,6 +124,9 @@ type Interface struct {
 
 	NetNS string // path of the container's network namespace as the runtime gave it
 	IPAM  string // who owns the addresses: Addresses' name, or the delegated plugin's type; "" when there are none
+	// Leased: podnet's own address manager (Config.Addresses) gave the
+	// addresses, so it can vouch for them. False when they came with the request.
+	Leased bool
 
 	State   State
 	Waiting string            // in StateWaiting: what is missing, in words

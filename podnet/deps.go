@@ -33,6 +33,14 @@ type Prober interface {
 	Alive(ctx context.Context, iface ifstore.Interface) (bool, error)
 }
 
+// OrphanUnlinker is implemented by a Linker that can find a cable by its key
+// alone, because the names it gives derive from it. Delete calls it for keys
+// that are in no record: a process that was killed between deleting the port
+// and removing the cable leaves one behind. Nothing there: nil.
+type OrphanUnlinker interface {
+	UnlinkOrphan(ctx context.Context, key ifstore.Key) error
+}
+
 // Port is a port of the bridge as OVSDB has it.
 type Port struct {
 	PortKey

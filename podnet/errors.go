@@ -1,8 +1,10 @@
 package podnet
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Sentinel errors on which callers decide. They come wrapped with the values
@@ -44,4 +46,60 @@ func (e *PortError) Error() string {
 		text = "Open vSwitch gives no reason"
 	}
 	return fmt.Sprintf("port %s: ofport %d: %s", e.Name, e.OFPort, text)
+}
+
+// joinedErrors holds several errors in one line: CNI shows an error as one string.
+type joinedErrors []error
+
+// join returns nil when every err is nil.
+func join(errs ...error) error {
+	var all joinedErrors
+	for _, err := range errs {
+		if err != nil {
+			all = append(all, err)
+		}
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
+
+func (e joinedErrors) Error() string {
+	texts := make([]string, len(e))
+	for i, err := range e {
+		texts[i] = err.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (e joinedErrors) Unwrap() []error { return e }
+
+// portGone reports whether err says that a port has no number now. Every other
+// error of OFPort means that nobody knows.
+func portGone(err error) bool {
+	portErr := (*PortError)(nil)
+	return errors.Is(err, ErrNoPort) || errors.Is(err, ErrNoNumber) || errors.As(err, &portErr)
+}
+
+// notSent reports whether err says that the switch did not apply a change. An
+// error that leaves it open counts as applied.
+func notSent(err error) bool {
+	if errors.Is(err, ErrOutcomeUnknown) {
+		return false
+	}
+	if errors.Is(err, ErrNotConnected) {
+		return true
+	}
+	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+}
+
+// passing reports whether err may go away without anybody's help, so that
+// waiting for it is worth while.
+func passing(err error) bool {
+	return errors.Is(err, ErrOutcomeUnknown) || errors.Is(err, ErrNotConnected) || errors.Is(err, ErrBusy) ||
+		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

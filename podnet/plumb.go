@@ -1,0 +1,140 @@
+package podnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/antrea-lite/podnet/ifstore"
+)
+
+// Numbers that Open vSwitch gives to ordinary ports. Outside of them are
+// "unset" (0), reserved ports, and -1 in the clothes of 0xffffffff, which OVS
+// would accept in a flow without an error.
+const (
+	minOFPort = 1
+	maxOFPort = 0xfeff
+)
+
+func validNumber(name string, ofport uint32) error {
+	if ofport < minOFPort || ofport > maxOFPort {
+		return fmt.Errorf("port %s: %w: %d is not in 1..%d", name, ErrNoNumber, ofport, maxOFPort)
+	}
+	return nil
+}
+
+// number returns the number that life of the port has now: what OVSDB says
+// and, where there is an OpenFlow session to ask, only if that agrees. An
+// error for which portGone holds says that it has none; any other leaves it open.
+func (n *Network) number(ctx context.Context, key PortKey) (uint32, error) {
+	ofport, err := n.cfg.Bridge.OFPort(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	if err := validNumber(key.Name, ofport); err != nil {
+		return 0, err
+	}
+	if n.cfg.Ports == nil {
+		return ofport, nil
+	}
+	switch listed, ok := n.cfg.Ports.PortState(key.Name); {
+	case !ok:
+		return 0, fmt.Errorf("port %s: OVSDB says OpenFlow port %d, the OpenFlow session does not list it", key.Name, ofport)
+	case listed != ofport:
+		return 0, fmt.Errorf("port %s: OVSDB says OpenFlow port %d, the OpenFlow session says %d", key.Name, ofport, listed)
+	}
+	return ofport, nil
+}
+
+// underReplay runs fn with a share of the replay lock. When a replay wants it
+// alone, fn's context ends and fn runs again afterwards, so it must be
+// repeatable and must read the record anew each time: the replay may have
+// changed the number, or made the interface ready.
+func (n *Network) underReplay(ctx context.Context, fn func(ctx context.Context) error) error {
+	for {
+		shared, release, err := n.replay.share(ctx)
+		if err != nil {
+			return err
+		}
+		err = func() error {
+			defer release()
+			return fn(shared)
+		}()
+		if err == nil || ctx.Err() != nil || !errors.Is(context.Cause(shared), errReplay) {
+			return err
+		}
+	}
+}
+
+// install puts the flows of key on number ofport. The container's lock is held.
+func (n *Network) install(ctx context.Context, key ifstore.Key, ofport uint32) error {
+	for {
+		err := n.underReplay(ctx, func(ctx context.Context) error {
+			iface, err := n.live(key)
+			if err != nil {
+				return err
+			}
+			if iface.State == ifstore.StateReady {
+				return nil // a replay was quicker
+			}
+			return n.put(ctx, []move{{iface: iface, ofport: ofport}}, map[string]bool{key.ContainerID: true})[0]
+		})
+		if !errors.Is(err, ErrBusy) {
+			return err
+		}
+		// The number was another interface's and somebody is at work on that one.
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// live returns the record of key unless it is going away.
+func (n *Network) live(key ifstore.Key) (ifstore.Interface, error) {
+	iface, ok := n.store.Get(key)
+	if !ok || iface.State == ifstore.StateWithdrawing {
+		return ifstore.Interface{}, fmt.Errorf("%w: the interface is being removed", ErrOvertaken)
+	}
+	return iface, nil
+}
+
+// evict takes the flows of an earlier holder off number ofport before key gets
+// it. OVS gives a number to one port at a time, so the record of the other is
+// out of date; its own flows would go on sending its traffic to the new owner.
+// held names the containers that the caller has locked.
+func (n *Network) evict(ctx context.Context, key ifstore.Key, ofport uint32, held map[string]bool) error {
+	holder, ok := n.store.ByOFPort(ofport)
+	if !ok || holder.Key == key {
+		return nil
+	}
+	if !held[holder.ContainerID] {
+		unlock, ok := n.containers.tryLock(holder.ContainerID)
+		if !ok {
+			return fmt.Errorf("%w: OpenFlow port %d was given to %s and still carries flows of %s, which is being worked on", ErrBusy, ofport, key, holder.Key)
+		}
+		defer unlock()
+		if holder, ok = n.store.Get(holder.Key); !ok || holder.OFPort != ofport || holder.State == ifstore.StateWithdrawing {
+			return nil // settled meanwhile
+		}
+	}
+	now, err := n.cfg.Bridge.OFPort(ctx, portKey(holder))
+	switch {
+	case err == nil && now == ofport:
+		return fmt.Errorf("OVSDB gives OpenFlow port %d to %s and to %s (port %s)", ofport, key, holder.Key, holder.Name)
+	case err != nil && !portGone(err):
+		return fmt.Errorf("OpenFlow port %d was %s's; whether it still is cannot be told: %w", ofport, holder.Key, err)
+	}
+	return n.withdraw(ctx, holder, fmt.Sprintf("its OpenFlow port %d went to %s", ofport, key))
+}

@@ -1,0 +1,182 @@
+package podnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-lite/podnet/ifstore"
+)
+
+// Reconcile makes the store equal to the bridge. After a start it rebuilds
+// every interface from the external_ids of its port, resumes removals that were
+// under way, and leaves flows to the first Replay; ports without a usable
+// number wait, whatever the readiness backend. Call it again after OVSDB was
+// away: it adopts rows that are new and looks again at all that is known.
+// It runs by itself before the first operation that needs it.
+//
+// Ports of others are skipped, and so are ports of ours whose marks cannot be
+// read; those are logged.
+func (n *Network) Reconcile(ctx context.Context) error {
+	select {
+	case <-n.starting:
+	case <-ctx.Done():
+		return fmt.Errorf("another reconcile has not ended: %w", context.Cause(ctx))
+	}
+	defer func() { n.starting <- struct{}{} }()
+	return n.reconcile(ctx)
+}
+
+// ensureReconciled runs the first Reconcile if there was none. Before it, a
+// Delete would find nothing and report success.
+func (n *Network) ensureReconciled(ctx context.Context) error {
+	if n.isReconciled() {
+		return nil
+	}
+	select {
+	case <-n.starting:
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the bridge has not been read yet: %w", ErrTryAgain, context.Cause(ctx))
+	}
+	defer func() { n.starting <- struct{}{} }()
+	if n.isReconciled() {
+		return nil
+	}
+	if err := n.reconcile(ctx); err != nil {
+		return fmt.Errorf("%w: the bridge cannot be read: %w", ErrTryAgain, err)
+	}
+	return nil
+}
+
+func (n *Network) isReconciled() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.reconciled
+}
+
+func (n *Network) reconcile(ctx context.Context) error {
+	logger := klog.FromContext(ctx)
+	ports, err := n.cfg.Bridge.Ports(ctx)
+	if err != nil {
+		return err
+	}
+	var resume []PortKey
+	restored := 0
+	for _, port := range ports {
+		if !IsOurs(n.cfg.Owner, port.ExternalIDs) {
+			continue
+		}
+		iface, err := DecodeExternalIDs(port.ExternalIDs)
+		if err != nil {
+			logger.Error(err, "A port carries this agent's mark and cannot be read; it is left alone", "port", port.Name)
+			continue
+		}
+		iface.Name, iface.Gen = port.Name, port.Gen
+		added, err := n.restore(ctx, iface, port)
+		if err != nil {
+			return err
+		}
+		if added {
+			restored++
+		}
+		if added && n.trackOf(iface.Key).promised {
+			resume = append(resume, port.PortKey)
+		}
+	}
+	if resumer, ok := n.cfg.Readiness.(Resumer); ok && len(resume) > 0 {
+		resumer.Resume(resume)
+	}
+	n.mu.Lock()
+	first := !n.reconciled
+	n.reconciled = true
+	n.mu.Unlock()
+	if first {
+		logger.Info("Interfaces restored from the bridge", "interfaces", restored, "ports", len(ports))
+		return nil
+	}
+	n.syncKnown(ctx)
+	return nil
+}
+
+// restore puts a port of ours into the store, unless it is there or somebody is
+// at work on its container: that operation knows better than a list.
+func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Port) (added bool, err error) {
+	have, known := n.store.Get(iface.Key)
+	if known && have.Gen == iface.Gen {
+		return false, nil
+	}
+	unlock, ok := n.containers.tryLock(iface.ContainerID)
+	if !ok {
+		return false, nil
+	}
+	defer unlock()
+	if n.isReconciled() {
+		// The list may be older than a Delete that has just ended.
+		if _, err := n.cfg.Bridge.OFPort(ctx, portKey(iface)); errors.Is(err, ErrNoPort) {
+			return false, nil
+		} else if err != nil && !portGone(err) {
+			return false, err
+		}
+	}
+	if have, known = n.store.Get(iface.Key); known {
+		return false, n.adoptRow(iface, have)
+	}
+	t := track{restored: true, asked: time.Now(), marked: port.ExternalIDs[idState]}
+	iface.State = ifstore.StateWaiting
+	switch {
+	case t.marked == string(ifstore.StateWaiting):
+		iface.Waiting = "an OpenFlow port number"
+		_, t.promised = n.cfg.Readiness.(Resumer)
+		t.openWait = true
+	case port.OFPort >= minOFPort && port.OFPort <= maxOFPort:
+		iface.OFPort, iface.Waiting = uint32(port.OFPort), "the first replay of flows"
+		t.standing, t.numbered = []uint32{iface.OFPort}, t.asked
+	default:
+		iface.Waiting = noNumber(port).Error()
+		t.unknown = !n.hasReplayed()
+	}
+	t.waitSince, t.cause = t.asked, iface.Waiting
+	withdrawing := t.marked == string(ifstore.StateWithdrawing)
+	if withdrawing {
+		t.promised = false
+		iface.State, iface.Waiting = ifstore.StateWithdrawing, ""
+	}
+	n.startTrack(iface.Key, t)
+	n.store.Put(iface)
+	if withdrawing {
+		n.startRemoval(iface.Key, errors.New("a removal that an earlier process began"))
+	}
+	return true, nil
+}
+
+// adoptRow follows a row that was replaced behind our back: same interface,
+// other life of the port.
+func (n *Network) adoptRow(row, have ifstore.Interface) error {
+	if row.Gen == have.Gen || have.State == ifstore.StateWithdrawing || have.Name != row.Name {
+		return nil
+	}
+	_, err := n.store.Update(have.Key, have.Gen, func(i *ifstore.Interface) error { i.Gen = row.Gen; return nil })
+	return err
+}
+
+func (n *Network) hasReplayed() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.replayed
+}
+
+// syncKnown looks again at every interface that is not for the readiness
+// backend to decide on. Errors are for the next look: each
+// is the cause that its interface waits for, or of a moment.
+func (n *Network) syncKnown(ctx context.Context) {
+	var keys []PortKey
+	for _, iface := range n.store.List() {
+		if !n.trackOf(iface.Key).promised {
+			keys = append(keys, portKey(iface))
+		}
+	}
+	n.Sync(ctx, keys)
+}

@@ -1,0 +1,168 @@
+package podnet
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/antrea-lite/podnet/ifstore"
+)
+
+// Sync implements PortSink. For each key it looks at what is true now and makes
+// the flows equal to it: installed on the number the port has, moved when the
+// number changed, withdrawn when it has none. It never waits for a lock of a
+// container: an operation that holds it may be waiting for this very number.
+// Keys of other lives of a name, of ports that nobody knows and of interfaces
+// that go away need nothing: nil.
+func (n *Network) Sync(ctx context.Context, keys []PortKey) []error {
+	b := &syncBatch{n: n, errs: make([]error, len(keys)), held: make(map[string]bool), at: make(map[ifstore.Key][]int)}
+	defer b.unlock()
+	for i, key := range keys {
+		b.errs[i] = b.join(i, key)
+	}
+	if len(b.at) == 0 {
+		return b.errs
+	}
+	if err := n.underReplay(ctx, func(ctx context.Context) error { return b.settle(ctx) }); err != nil {
+		for key := range b.at {
+			if b.errs[b.at[key][0]] == nil {
+				b.fail(key, err)
+			}
+		}
+	}
+	return b.errs
+}
+
+// syncBatch is one call of Sync at work.
+type syncBatch struct {
+	n       *Network
+	errs    []error               // one per key of the call
+	at      map[ifstore.Key][]int // interface -> indexes of the keys that mean it
+	held    map[string]bool       // containers whose lock is held
+	unlocks []func()
+}
+
+func (b *syncBatch) unlock() {
+	for _, unlock := range b.unlocks {
+		unlock()
+	}
+}
+
+func (b *syncBatch) fail(key ifstore.Key, err error) {
+	for _, i := range b.at[key] {
+		b.errs[i] = err
+	}
+}
+
+// join adds the interface that key means to the batch, if there is anything to
+// look at, and takes its container's lock.
+func (b *syncBatch) join(i int, key PortKey) error {
+	iface, ok := b.n.store.ByName(key.Name)
+	if !ok || !means(key, iface) {
+		return nil
+	}
+	if !b.held[iface.ContainerID] {
+		unlock, ok := b.n.containers.tryLock(iface.ContainerID)
+		if !ok {
+			return fmt.Errorf("%w: container %s of port %s is being worked on", ErrBusy, iface.ContainerID, key.Name)
+		}
+		b.held[iface.ContainerID] = true
+		b.unlocks = append(b.unlocks, unlock)
+		// The record may have changed before the lock was ours.
+		if iface, ok = b.n.store.ByName(key.Name); !ok || !means(key, iface) || !b.held[iface.ContainerID] {
+			return nil
+		}
+	}
+	b.at[iface.Key] = append(b.at[iface.Key], i)
+	return nil
+}
+
+// means reports whether key stands for that record and the record is one to
+// look at.
+func means(key PortKey, iface ifstore.Interface) bool {
+	return (key.Gen == "" || key.Gen == iface.Gen) &&
+		(iface.State == ifstore.StateWaiting || iface.State == ifstore.StateReady)
+}
+
+// settle looks at every interface of the batch. It may run again after a
+// replay, so it begins from nothing.
+func (b *syncBatch) settle(ctx context.Context) error {
+	n := b.n
+	var moves []move
+	var gone []ifstore.Interface
+	for _, key := range slices.SortedFunc(maps.Keys(b.at), compareKeys) {
+		b.fail(key, nil)
+		iface, ok := n.store.Get(key)
+		if !ok || iface.State == ifstore.StateWithdrawing {
+			continue
+		}
+		ofport, err := n.number(ctx, portKey(iface))
+		switch {
+		case err == nil && iface.State == ifstore.StateReady && iface.OFPort == ofport:
+			// As it should be.
+		case err == nil:
+			moves = append(moves, move{iface: iface, ofport: ofport})
+		case portGone(err):
+			gone = append(gone, iface)
+			b.fail(key, err)
+		default:
+			b.fail(key, err)
+			n.noteCause(iface, err)
+		}
+	}
+	// First everything off the numbers that are somebody else's now.
+	for _, iface := range gone {
+		if err := n.withdraw(ctx, iface, b.errs[b.at[iface.Key][0]].Error()); err != nil {
+			b.fail(iface.Key, err)
+		}
+	}
+	moves, err := b.vacate(ctx, moves)
+	if err != nil {
+		return err
+	}
+	for i, err := range n.put(ctx, moves, b.held) {
+		b.fail(moves[i].iface.Key, err)
+	}
+	// With an error of the context's the caller finds out whether to run again.
+	return ctx.Err()
+}
+
+// vacate withdraws the flows of those in moves whose present number another
+// one of them is about to get: two ports that swap numbers would overwrite
+// each other's flows whichever is replaced first.
+func (b *syncBatch) vacate(ctx context.Context, moves []move) ([]move, error) {
+	wanted := make(map[uint32]ifstore.Key, len(moves))
+	for _, m := range moves {
+		wanted[m.ofport] = m.iface.Key
+	}
+	for i, m := range moves {
+		next, ok := wanted[m.iface.OFPort]
+		if !ok || next == m.iface.Key {
+			continue
+		}
+		if err := b.n.withdraw(ctx, m.iface, fmt.Sprintf("its OpenFlow port %d went to %s", m.iface.OFPort, next)); err != nil {
+			b.fail(m.iface.Key, err)
+			return nil, err
+		}
+		if iface, ok := b.n.store.Get(m.iface.Key); ok {
+			moves[i].iface = iface
+		}
+	}
+	return moves, nil
+}
+
+// noteCause keeps what an interface that waits is waiting for.
+func (n *Network) noteCause(iface ifstore.Interface, err error) {
+	text := err.Error()
+	n.tracked(iface.Key, func(t *track) {
+		if !t.waitSince.IsZero() {
+			t.cause = text
+		}
+	})
+}
+
+func compareKeys(a, b ifstore.Key) int {
+	return cmp.Or(cmp.Compare(a.ContainerID, b.ContainerID), cmp.Compare(a.IfName, b.IfName))
+}
