@@ -29,7 +29,8 @@ func wire(err error) error {
 func explain(e *types.Error) *types.Error {
 	out := *e
 	switch {
-	case e.Code == cniapi.CodeVersion:
+	case e.Code == cniapi.CodeVersion, e.Code == cniapi.CodeDecoding && strings.Contains(e.Msg, "version part"):
+		out.Code = cniapi.CodeVersion
 		out.Msg = "the CNI version is not supported: " + e.Msg
 		if e.Details != "" {
 			out.Msg = "the CNI version is not supported: " + e.Details + " (a missing cniVersion means 0.1.0)"

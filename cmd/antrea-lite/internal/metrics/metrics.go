@@ -91,7 +91,9 @@ func (m *Metrics) Handler() http.Handler {
 }
 
 // Interfaces makes the number of interfaces by state a metric, counted when asked for.
-func (m *Metrics) Interfaces(list func() []ifstore.Interface) { m.reg.MustRegister(&states{list: list}) }
+func (m *Metrics) Interfaces(list func() []ifstore.Interface) {
+	m.reg.MustRegister(&states{list: list})
+}
 
 // Gauge adds a value that is read when asked for.
 func (m *Metrics) Gauge(name, help string, labels prometheus.Labels, value func() float64) {
