@@ -11,6 +11,8 @@ STATICCHECK := v0.8.2
 # One scenario: make e2e RUN=TestRestart
 RUN       ?= .
 E2EFLAGS  ?= -test.v -test.timeout=20m
+# The guest is emulated, so fewer Pods there.
+KERNELFLAGS ?= $(E2EFLAGS) -pods 40
 BENCHFLAGS ?=
 DEMOFLAGS ?=
 
@@ -94,7 +96,7 @@ e2e-kernel: deps build ## the same scenarios on the kernel datapath, in a QEMU g
 	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/e2e.test ./e2e
 	@$(GO) run ./e2e/kernelvm -timeout 25m \
 		-file bin/antrea-lite=/usr/bin/antrea-lite -file bin/antrea-lite-cni=/usr/bin/antrea-lite-cni \
-		bin/e2e.test -datapath=system -agent=/usr/bin/antrea-lite -cni=/usr/bin/antrea-lite-cni -test.run '$(RUN)' $(E2EFLAGS)
+		bin/e2e.test -datapath=system -agent=/usr/bin/antrea-lite -cni=/usr/bin/antrea-lite-cni -test.run '$(RUN)' $(KERNELFLAGS)
 
 bench: run-deps build ## ADD and DEL times, ours against bridge + host-local
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./e2e/bench
