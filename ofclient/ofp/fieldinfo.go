@@ -147,7 +147,7 @@ func (id FieldID) niciraInfo() (fieldInfo, bool) {
 	case FieldCTLabel &^ widthOff:
 		info = fieldInfo{id: FieldCTLabel, bits: 128, name: "ct_label", nxm: "NXM_NX_CT_LABEL"}
 	case FieldNDReserved &^ widthOff:
-		info = fieldInfo{id: FieldNDReserved, bits: 32, name: "nd_reserved", nxm: "ERICOXM_OF_ICMPV6_ND_RESERVED"}
+		info = fieldInfo{id: FieldNDReserved, bits: 32, kind: kindDec, name: "nd_reserved", nxm: "ERICOXM_OF_ICMPV6_ND_RESERVED"}
 	case FieldNDOptionsType &^ widthOff:
 		info = fieldInfo{id: FieldNDOptionsType, bits: 8, kind: kindDec, name: "nd_options_type", nxm: "ERICOXM_OF_ICMPV6_ND_OPTIONS_TYPE"}
 	default:

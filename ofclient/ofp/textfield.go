@@ -18,6 +18,10 @@ func (f *Field) appendMatchText(b []byte) []byte {
 		return append(append(b, "bad field: "...), f.long...)
 	}
 	switch f.id {
+	case FieldVLANTCI:
+		if vid := f.canonical(); vid.id == FieldVLANVID {
+			return vid.appendVLANText(b)
+		}
 	case FieldVLANVID:
 		return f.appendVLANText(b)
 	case FieldIPFrag:
@@ -43,9 +47,9 @@ func (f *Field) appendValueText(b []byte, info fieldInfo) []byte {
 	}
 	switch info.kind {
 	case kindCTState:
-		return appendFlagText(b, f.uint(value), f.flagMask(mask), ctStateNames[:])
+		return appendFlagText(b, bytesUint(value), f.flagMask(mask), ctStateNames[:])
 	case kindTCPFlags:
-		return appendFlagText(b, f.uint(value), f.flagMask(mask), tcpFlagNames[:])
+		return appendFlagText(b, bytesUint(value), f.flagMask(mask), tcpFlagNames[:])
 	case kindIPv4, kindIPv6:
 		if f.masked {
 			if bits, ok := prefixBits(mask); ok {
@@ -114,8 +118,6 @@ func bytesUint(v []byte) uint64 {
 	}
 	return u
 }
-
-func (f *Field) uint(v []byte) uint64 { return bytesUint(v) }
 
 // flagMask is all ones when the field is exact.
 func (f *Field) flagMask(mask []byte) uint64 {
