@@ -15,7 +15,8 @@ import (
 
 // Check compares both ends of the pair with the record: namespace, kinds, MAC,
 // MTU, state, that they are each other's peer, every address and route, and the
-// offload. The error joins every difference.
+// offload. The error holds every difference,
+// in one line.
 func (l *Linker) Check(ctx context.Context, iface ifstore.Interface) error {
 	p, err := planOf(iface)
 	if err != nil {
@@ -24,15 +25,16 @@ func (l *Linker) Check(ctx context.Context, iface ifstore.Interface) error {
 	host, hostErr := checkHost(p)
 	ns, err := openNetNS(p.netNS)
 	if err != nil {
-		return errors.Join(hostErr, err)
+		return differences{hostErr, err}.err()
 	}
 	defer ns.close()
-	var diffs []error
+	var d differences
 	err = ns.run(func() error {
-		diffs, err = l.checkContainer(ctx, p, host)
+		var err error
+		d, err = l.checkContainer(ctx, p, host)
 		return err
 	})
-	return errors.Join(hostErr, in(p, errors.Join(append(diffs, err)...)))
+	return differences{hostErr, in(p, append(d, err).err())}.err()
 }
 
 func checkHost(p plan) (linkInfo, error) {
@@ -56,7 +58,7 @@ func checkHost(p plan) (linkInfo, error) {
 
 // checkContainer runs inside the namespace. It returns the differences, or why
 // they cannot be told.
-func (l *Linker) checkContainer(ctx context.Context, p plan, host linkInfo) ([]error, error) {
+func (l *Linker) checkContainer(ctx context.Context, p plan, host linkInfo) (differences, error) {
 	c, err := dialRTNL()
 	if err != nil {
 		return nil, err
@@ -64,7 +66,7 @@ func (l *Linker) checkContainer(ctx context.Context, p plan, host linkInfo) ([]e
 	defer c.close()
 	link, err := lookUp(c, p.key.IfName)
 	if errors.Is(err, errNoLink) {
-		return []error{err}, nil
+		return differences{err}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -99,12 +101,6 @@ func (l *Linker) checkContainer(ctx context.Context, p plan, host linkInfo) ([]e
 	}
 	return d, nil
 }
-
-type differences []error
-
-func (d *differences) add(format string, args ...any) { *d = append(*d, fmt.Errorf(format, args...)) }
-
-func (d differences) err() error { return errors.Join(d...) }
 
 func (d *differences) compare(what string, link linkInfo, mac ifstore.MAC, mtu int) {
 	if link.mac != mac {

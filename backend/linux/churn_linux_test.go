@@ -17,7 +17,7 @@ import (
 // namespace: no Link, Check, Alive or Unlink may take that for a fault, nor an
 // interrupted list for "gone" (NL-6, NL-7).
 func TestChurn(t *testing.T) {
-	const workers, cycles = 10, 100
+	const workers, cycles = 25, 40
 	ctx := context.Background()
 	l := newLinker(t, Config{DisableTXChecksum: true})
 	stay := link(t, l, request4("stays", newNS(t)))

@@ -77,7 +77,7 @@ func tryCreate(host *rtnl, p plan, ns *netNS) (linkInfo, error) {
 	case looked.err != nil || link.kind != "veth" || link.peer == 0:
 		// Someone renamed or removed the new interface at once; its other end still has its name.
 		err := fmt.Errorf("veth %s was made and is not there (%v); another program on this node changes new interfaces", p.host, looked.err)
-		return linkInfo{}, errors.Join(err, ns.run(func() error { return removeByName(p.key.IfName, p.mac) }))
+		return linkInfo{}, differences{err, ns.run(func() error { return removeByName(p.key.IfName, p.mac) })}.err()
 	}
 	return link, nil
 }

@@ -77,7 +77,7 @@ func (l *Linker) Link(ctx context.Context, req podnet.Request) (podnet.Link, err
 		err = ns.run(func() error { return setUpContainerEnd(pair.peer, p, l.cfg.DisableTXChecksum) })
 	}
 	if err != nil {
-		return podnet.Link{}, errors.Join(err, remove(host, pair.index))
+		return podnet.Link{}, differences{err, remove(host, pair.index)}.err()
 	}
 	return podnet.Link{Name: p.host, MAC: p.mac, MTU: p.mtu}, nil
 }

@@ -69,8 +69,9 @@ func meddle(path string, delay time.Duration, ready chan<- struct{}, done chan<-
 	})
 }
 
-// A MAC address that cannot be kept is an error: flows would be made for a wrong one.
-func TestKeepMACGivesUp(t *testing.T) {
+// A MAC address that was changed before Link is done is put back; one that
+// cannot be kept is an error: flows would be made for a wrong one.
+func TestKeepMAC(t *testing.T) {
 	iface := link(t, newLinker(t, Config{}), request4("c1", newNS(t)))
 	inside(t, iface.NetNS, func() error {
 		c, err := dialRTNL()
@@ -82,9 +83,15 @@ func TestKeepMACGivesUp(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		got, err := perform(c, step{what: "read", req: getLink(eth0.index)})
+		got, err := perform(c, step{req: setMAC(eth0.index, ifstore.MAC{2, 6, 6, 6, 6, 6})}, step{req: getLink(eth0.index)})
 		if err != nil {
 			return err
+		}
+		if err := keepMAC(c, got, iface.MAC); err != nil {
+			t.Error(err)
+		}
+		if eth0, err = lookUp(c, "eth0"); err != nil || eth0.mac != iface.MAC {
+			t.Errorf("MAC is %v, %v, want %v", eth0.mac, err, iface.MAC)
 		}
 		// The kernel takes no multicast address: a stand-in for a program that changes it back at once.
 		wantText(t, keepMAC(c, got, ifstore.MAC{3, 0, 0, 0, 0, 1}), "eth0", iface.MAC.String(), "03:00:00:00:00:01", "udev")

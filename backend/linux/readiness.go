@@ -68,7 +68,7 @@ func (r *Readiness) Begin(ctx context.Context, key podnet.PortKey) (ofport uint3
 	start := time.Now()
 	waitCtx, cancel := ctx, context.CancelFunc(func() {})
 	if r.cfg.Wait > 0 {
-		waitCtx, cancel = context.WithTimeoutCause(ctx, r.cfg.Wait, fmt.Errorf("waited the configured %v: %w", r.cfg.Wait, context.DeadlineExceeded))
+		waitCtx, cancel = context.WithTimeoutCause(ctx, r.cfg.Wait, fmt.Errorf("the configured wait of %v is over: %w", r.cfg.Wait, context.DeadlineExceeded))
 	}
 	defer cancel()
 	ofport, err = r.cfg.Ports.WaitOFPort(waitCtx, key)
@@ -79,20 +79,20 @@ func (r *Readiness) Begin(ctx context.Context, key podnet.PortKey) (ofport uint3
 	return 0, false, r.explain(key, time.Since(start), err)
 }
 
-// explain says why a port has no number.
+// explain says why a port has no number, in one line: how long the wait was,
+// what ended it, what was seen last and what to do.
 func (r *Readiness) explain(key podnet.PortKey, waited time.Duration, err error) error {
-	seen := "the switch has not told of the port"
+	seen := "the switch has told nothing of the port"
 	if r.cfg.Describe != nil {
 		if s := r.cfg.Describe(key.Name); s != "" {
 			seen = "the switch last told: " + s
 		}
 	}
-	remedy := "see whether ovs-vswitchd runs and keeps up"
-	var port *podnet.PortError
-	if errors.As(err, &port) {
-		remedy = "Open vSwitch could not open the device; see its log"
+	remedy := ""
+	if port := (*podnet.PortError)(nil); errors.As(err, &port) {
+		remedy = "; Open vSwitch cannot use the device: see whether it is still there, and ovs-vswitchd's log"
 	}
-	return fmt.Errorf("%w: port %s after %v: %w; %s; %s", podnet.ErrNoNumber, key.Name, waited.Round(time.Millisecond), err, seen, remedy)
+	return fmt.Errorf("no OpenFlow number for port %s after %v: %w; %s%s", key.Name, waited.Round(time.Millisecond), err, seen, remedy)
 }
 
 // Cancel forgets that life of the port.

@@ -47,6 +47,12 @@ func (l *Linker) Unlink(ctx context.Context, iface ifstore.Interface) error {
 	return nil
 }
 
+// UnlinkOrphan removes the veth pair of a key that is in no record, whose host
+// name derives from it. It implements podnet.OrphanUnlinker. Nothing there: nil.
+func (l *Linker) UnlinkOrphan(ctx context.Context, key ifstore.Key) error {
+	return l.Unlink(ctx, ifstore.Interface{Key: key, Name: hostName(l.cfg.HostPrefix, key)})
+}
+
 // owns reports whether link is the host's end that Link made for key: a veth
 // of that very name which carries our alias, or, when the process was killed
 // before it could set one, the MAC address that only we derive.

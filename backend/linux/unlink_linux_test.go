@@ -58,6 +58,20 @@ func TestUnlinkWithoutNamespace(t *testing.T) {
 	}
 }
 
+// A process that was killed after it deleted the port leaves a pair in no record.
+func TestUnlinkOrphan(t *testing.T) {
+	l := newLinker(t, Config{HostPrefix: "x"})
+	iface := link(t, l, request4("c1", newNS(t)))
+	for range 2 {
+		if err := l.UnlinkOrphan(context.Background(), iface.Key); err != nil {
+			t.Error(err)
+		}
+		if left := hostLinks(t); len(left) > 0 {
+			t.Errorf("left: %v", left)
+		}
+	}
+}
+
 // Two sandboxes of one Pod: a late DEL of the first leaves the second alone (CN-5).
 func TestUnlinkOfOldSandbox(t *testing.T) {
 	l := newLinker(t, Config{})
