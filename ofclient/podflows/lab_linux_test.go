@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -90,7 +91,8 @@ func (l *lab) addGateway() {
 	l.vsctl("add-port", bridge, gwName, "--", "set", "interface", gwName, "type=internal", fmt.Sprintf("mac=%q", ifstore.MAC(gw.mac)))
 	l.raiseGateway()
 	gw.iface.OFPort = l.ofport(gwName)
-	gw.conn = l.listen(gwName)
+	gw.conn = l.must(listen(gwName)).(*packet.Conn)
+	l.t.Cleanup(func() { gw.conn.Close() })
 	l.gateway = gw
 	l.node = podflows.Node{
 		Gateway: podflows.Gateway{OFPort: gw.iface.OFPort, MAC: gw.mac, Addrs: []netip.Addr{netip.MustParseAddr("10.10.0.1"), netip.MustParseAddr("fd10::1")}},
@@ -122,12 +124,17 @@ func (l *lab) addPod(n int, spec podSpec) {
 	if s.ns, err = nettest.NewNS(spec.name); err != nil {
 		l.t.Fatal(err)
 	}
+	host := "h-" + spec.name
 	l.t.Cleanup(func() {
-		if err := nettest.DeleteNS(s.ns); err != nil {
+		// The link first: a namespace with a link in it goes at its leisure.
+		link, err := netlink.LinkByName(host)
+		if err == nil {
+			err = netlink.LinkDel(link)
+		}
+		if err := errors.Join(err, s.conn.Close(), nettest.DeleteNS(s.ns)); err != nil {
 			l.t.Error(err)
 		}
 	})
-	host := "h-" + spec.name
 	l.in("", func() error {
 		ns, err := netns.GetFromPath(s.ns)
 		if err != nil {
@@ -339,9 +346,17 @@ func (l *lab) ofport(name string) uint32 {
 	return uint32(n)
 }
 
-func (l *lab) listen(dev string) *packet.Conn {
+// ofportWhen waits in the database until OVS has given that number.
+func (l *lab) ofportWhen(name string, number uint32) uint32 {
 	l.t.Helper()
-	return l.must(listen(dev)).(*packet.Conn)
+	l.vsctl("wait-until", "interface", name, fmt.Sprintf("ofport=%d", number))
+	return l.ofport(name)
+}
+
+// settle waits until cached decisions of the datapath agree with the flows.
+func (l *lab) settle() {
+	l.t.Helper()
+	l.must(l.sw.Appctl("revalidator/wait"))
 }
 
 func listen(dev string) (*packet.Conn, error) {

@@ -2,6 +2,7 @@ package podflows
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/antrea-lite/podnet/ofclient/ofp"
 )
@@ -99,9 +100,16 @@ func (f *flows) arpAnswer(ask ofp.Match, gw Gateway) {
 // 33); with one table the answer would carry the asker's own. Solicited and
 // override are set: a neighbour that moved to this node or away is then
 // corrected by the next answer.
+//
+// A solicitation without an option (a unicast probe may lack it) gets an
+// advertisement without one: OVS would write the option's type behind the end
+// of the message.
 func (f *flows) ndAnswer(ask ofp.Match, gw Gateway) {
-	f.add(TableNeighbour, 150, ask, TableNDAnswer,
+	turn := []ofp.Action{
 		move(ofp.FieldEthSrc, ofp.FieldEthDst), set(ofp.EthSrc(gw.MAC)),
 		move(ofp.FieldIPv6Src, ofp.FieldIPv6Dst), move(ofp.FieldNDTarget, ofp.FieldIPv6Src),
-		set(ofp.ICMPv6Type(icmpv6NeighbourAdv)), set(ofp.NDOptionsType(ndOptionTargetLLAddr)), set(ofp.NDReserved(ndSolicitedOverride)))
+		set(ofp.ICMPv6Type(icmpv6NeighbourAdv)), set(ofp.NDReserved(ndSolicitedOverride)),
+	}
+	f.add(TableNeighbour, 150, ask, TableNDAnswer, append(slices.Clone(turn), set(ofp.NDOptionsType(ndOptionTargetLLAddr)))...)
+	f.add(TableNeighbour, 151, with(ask, ofp.NDSLL([6]byte{})), end, append(turn, ofp.Output{Port: ofp.PortInPort})...)
 }
