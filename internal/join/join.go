@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -50,7 +51,7 @@ type runner struct {
 }
 
 type call[T, R any] struct {
-	values context.Context // the caller's without its end: a run logs with the logger of a caller
+	ctx    context.Context // the caller's
 	item   T
 	batch  *batch // nil while it waits in the queue
 	left   bool
@@ -81,7 +82,7 @@ func (j *Joiner[T, R]) Do(ctx context.Context, item T) (R, error) {
 	if ctx.Err() != nil {
 		return zero, context.Cause(ctx)
 	}
-	c := &call[T, R]{values: context.WithoutCancel(ctx), item: item, done: make(chan struct{})}
+	c := &call[T, R]{ctx: ctx, item: item, done: make(chan struct{})}
 	j.mu.Lock()
 	if j.closed {
 		j.mu.Unlock()
@@ -139,11 +140,8 @@ func (j *Joiner[T, R]) leave(c *call[T, R]) (left, inFlight bool) {
 	}
 	c.left = true
 	if c.batch == nil {
-		for i, q := range j.queue {
-			if q == c {
-				j.queue = append(j.queue[:i], j.queue[i+1:]...)
-				break
-			}
+		if i := slices.Index(j.queue, c); i >= 0 {
+			j.queue = slices.Delete(j.queue, i, i+1)
 		}
 		return true, false
 	}
@@ -186,6 +184,8 @@ func (j *Joiner[T, R]) next(r *runner) (calls []*call[T, R], ctx, stopCtx contex
 		r.stop()
 		r.stop = nil
 	}
+	// A caller whose ctx has ended is about to leave: its item must not start.
+	j.queue = slices.DeleteFunc(j.queue, func(c *call[T, R]) bool { return c.ctx.Err() != nil })
 	n := len(j.queue)
 	if n == 0 {
 		j.running = nil
@@ -196,7 +196,7 @@ func (j *Joiner[T, R]) next(r *runner) (calls []*call[T, R], ctx, stopCtx contex
 	}
 	calls = append(calls, j.queue[:n]...)
 	j.queue = append(j.queue[:0:0], j.queue[n:]...)
-	stopCtx, r.stop = context.WithCancel(calls[0].values)
+	stopCtx, r.stop = context.WithCancel(context.WithoutCancel(calls[0].ctx))
 	b := &batch{present: n}
 	ctx, b.cancel = context.WithCancel(stopCtx)
 	for _, c := range calls {

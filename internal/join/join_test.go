@@ -91,8 +91,8 @@ func TestCallerWhoLeaves(t *testing.T) {
 			})
 			synctest.Wait()
 		}
-		cancel(overtaken)
-		wg.Wait() // at once, while the run is still held
+		cancel(overtaken) // ends both at the same moment: the second may not start then
+		wg.Wait()         // at once, while the run is still held
 
 		wg.Go(func() {
 			if v, err := j.Do(t.Context(), 3); v != 30 || err != nil {
