@@ -11,14 +11,6 @@ import (
 	"github.com/antrea-lite/podnet/podnet"
 )
 
-// CheckError is what a Network's Check returns when a difference was found, as
-// against a check that could not be made.
-type CheckError struct{ Err error }
-
-func (e *CheckError) Error() string { return e.Err.Error() }
-
-func (e *CheckError) Unwrap() error { return e.Err }
-
 // class is the code and the remedy of a kind of error.
 type class struct {
 	code   uint
@@ -33,6 +25,13 @@ func wireError(verb string, req *cniapi.Request, took time.Duration, err error) 
 		return own
 	}
 	c := classify(err)
+	if verb == "CHECK" && c.code != cniapi.CodeTryAgain && c.code != cniapi.CodeUnknown {
+		c = class{cniapi.CodeCheck, "the runtime may send DEL and ADD to make it new"}
+	}
+	var op *podnet.OpError
+	if errors.As(err, &op) {
+		return &cniapi.Error{Code: c.code, Msg: err.Error(), Details: c.remedy} // it says all of it
+	}
 	who := fmt.Sprintf("container %s interface %s", req.ContainerID, req.IfName)
 	if req.Pod.Name != "" {
 		who = fmt.Sprintf("Pod %s/%s, %s", req.Pod.Namespace, req.Pod.Name, who)
@@ -46,11 +45,8 @@ func wireError(verb string, req *cniapi.Request, took time.Duration, err error) 
 // classify maps causes to CNI codes. The first that fits counts: a wait that
 // ended because the switch is away is "try again" however it is wrapped.
 func classify(err error) class {
-	var check *CheckError
 	var port *podnet.PortError
 	switch {
-	case errors.As(err, &check):
-		return class{cniapi.CodeCheck, "the runtime may send DEL and ADD to make it new"}
 	case errors.Is(err, podnet.ErrNotFound):
 		return class{cniapi.CodeUnknown, "send ADD first; `antrea-lite ports` lists what the agent knows"}
 	case errors.Is(err, ipam.ErrNoAddress):

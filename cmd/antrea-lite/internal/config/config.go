@@ -22,8 +22,8 @@ type Config struct {
 	PodCIDRs List `json:"podCIDRs,omitempty"`
 	// Bridge is the Open vSwitch bridge; it is made when missing.
 	Bridge string `json:"bridge,omitempty"`
-	// DatapathType is "system" (kernel) or "netdev" (userspace).
-	DatapathType string `json:"datapathType,omitempty"`
+	// Datapath is "system" (kernel) or "netdev" (userspace).
+	Datapath string `json:"datapath,omitempty"`
 	// OVSDB and OpenFlow are endpoints: unix:PATH or tcp:LOOPBACK:PORT. An empty
 	// OpenFlow is the bridge's .mgmt socket in RunDir.
 	OVSDB    string `json:"ovsdb,omitempty"`
@@ -31,10 +31,7 @@ type Config struct {
 	// OVSRunDir is where Open vSwitch keeps its sockets.
 	OVSRunDir string `json:"ovsRunDir,omitempty"`
 
-	// GatewayInterface is the node's own interface on the bridge.
-	GatewayInterface string `json:"gatewayInterface,omitempty"`
-	// GatewayAddresses are written without prefix lengths; the first of each Pod CIDR when empty.
-	GatewayAddresses List `json:"gatewayAddresses,omitempty"`
+	Gateway Gateway `json:"gateway,omitzero"`
 	// MTU of the Pods' interfaces and the gateway.
 	MTU int `json:"mtu,omitempty"`
 	// HostPrefix begins the names of the Pods' host interfaces.
@@ -44,8 +41,8 @@ type Config struct {
 	CNISocket string `json:"cniSocket,omitempty"`
 	// CNIConfDir, when set, gets a CNI configuration file once the agent is ready.
 	CNIConfDir string `json:"cniConfDir,omitempty"`
-	// HTTPAddress serves /metrics, /healthz and /readyz; "" serves none.
-	HTTPAddress string `json:"httpAddress"`
+	// MetricsAddress serves /metrics, /healthz and /readyz; "" serves none.
+	MetricsAddress string `json:"metricsAddress"`
 	// StateDir holds the address leases. It should die with the boot, as Pods do.
 	StateDir string `json:"stateDir,omitempty"`
 	// LockDir holds one lock file for each bridge. Agents of one node have to share it.
@@ -59,22 +56,29 @@ type Config struct {
 	Verbosity int `json:"verbosity,omitempty"`
 }
 
+// Gateway is the node's own interface on the bridge.
+type Gateway struct {
+	Name string `json:"name,omitempty"`
+	// Addresses of the gateway, without prefix lengths; the first of each Pod CIDR when empty.
+	Addresses List `json:"addresses,omitempty"`
+}
+
 // Default returns the configuration of an empty file. PodCIDRs have no default.
 func Default() *Config {
 	return &Config{
-		Bridge:           "br-int",
-		DatapathType:     "system",
-		OVSDB:            "unix:/run/openvswitch/db.sock",
-		OVSRunDir:        "/run/openvswitch",
-		GatewayInterface: "antrea-gw0",
-		MTU:              1500,
-		HostPrefix:       "pod",
-		CNISocket:        cniapi.DefaultSocket,
-		HTTPAddress:      "127.0.0.1:10351",
-		StateDir:         "/run/antrea-lite/leases",
-		LockDir:          "/run/antrea-lite",
-		NotReadyAfter:    Duration(30 * time.Second),
-		SyncPeriod:       Duration(time.Minute),
+		Bridge:         "br-int",
+		Datapath:       "system",
+		OVSDB:          "unix:/run/openvswitch/db.sock",
+		OVSRunDir:      "/run/openvswitch",
+		Gateway:        Gateway{Name: "antrea-gw0"},
+		MTU:            1500,
+		HostPrefix:     "pod",
+		CNISocket:      cniapi.DefaultSocket,
+		MetricsAddress: "127.0.0.1:10351",
+		StateDir:       "/run/antrea-lite/leases",
+		LockDir:        "/run/antrea-lite",
+		NotReadyAfter:  Duration(30 * time.Second),
+		SyncPeriod:     Duration(time.Minute),
 	}
 }
 

@@ -17,17 +17,17 @@ import (
 func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.Var(&c.PodCIDRs, "pod-cidrs", "ranges of this node's Pods: one IPv4, one IPv6 or both, such as 10.10.0.0/24,fd00:10::/64")
 	flags.StringVar(&c.Bridge, "bridge", c.Bridge, "Open vSwitch bridge; made when missing")
-	flags.StringVar(&c.DatapathType, "datapath-type", c.DatapathType, "datapath of the bridge: system (kernel) or netdev (userspace)")
+	flags.StringVar(&c.Datapath, "datapath", c.Datapath, "datapath of the bridge: system (kernel) or netdev (userspace)")
 	flags.StringVar(&c.OVSDB, "ovsdb", c.OVSDB, "OVSDB server: unix:PATH or tcp:127.0.0.1:PORT")
 	flags.StringVar(&c.OpenFlow, "openflow", c.OpenFlow, "OpenFlow endpoint of the bridge: unix:PATH or tcp:127.0.0.1:PORT (default unix:OVS-RUN-DIR/BRIDGE.mgmt)")
 	flags.StringVar(&c.OVSRunDir, "ovs-run-dir", c.OVSRunDir, "directory of Open vSwitch's sockets")
-	flags.StringVar(&c.GatewayInterface, "gateway-interface", c.GatewayInterface, "name of the node's own interface on the bridge")
-	flags.Var(&c.GatewayAddresses, "gateway-addresses", "addresses of the gateway (default the first of each Pod CIDR)")
+	flags.StringVar(&c.Gateway.Name, "gateway", c.Gateway.Name, "name of the node's own interface on the bridge")
+	flags.Var(&c.Gateway.Addresses, "gateway-addresses", "addresses of the gateway (default the first of each Pod CIDR)")
 	flags.IntVar(&c.MTU, "mtu", c.MTU, "MTU of Pods and gateway")
 	flags.StringVar(&c.HostPrefix, "host-prefix", c.HostPrefix, "beginning of the names of the Pods' host interfaces")
 	flags.StringVar(&c.CNISocket, "cni-socket", c.CNISocket, "unix socket on which the CNI plugin finds the agent")
 	flags.StringVar(&c.CNIConfDir, "cni-conf-dir", c.CNIConfDir, "write a CNI configuration file here once ready, such as /etc/cni/net.d (default none)")
-	flags.StringVar(&c.HTTPAddress, "http-address", c.HTTPAddress, "address for /metrics, /healthz and /readyz; empty for none")
+	flags.StringVar(&c.MetricsAddress, "metrics-address", c.MetricsAddress, "address for /metrics, /healthz and /readyz; empty for none")
 	flags.StringVar(&c.StateDir, "state-dir", c.StateDir, "directory of the address leases")
 	flags.StringVar(&c.LockDir, "lock-dir", c.LockDir, "directory of the lock that lets one agent run for each bridge")
 	flags.Var(&c.NotReadyAfter, "not-ready-after", "time after which a port that is still missing is reported")
@@ -66,7 +66,7 @@ func (c *Config) parse(b []byte) error {
 	if err := yaml.UnmarshalStrict(b, &tree); err != nil {
 		return fmt.Errorf("no valid YAML: %w", err)
 	}
-	if err := checkKeys(tree, reflect.TypeFor[Config]()); err != nil {
+	if err := checkKeys(tree, reflect.TypeFor[Config](), ""); err != nil {
 		return err
 	}
 	return yaml.UnmarshalStrict(b, c)
@@ -74,21 +74,27 @@ func (c *Config) parse(b []byte) error {
 
 // checkKeys refuses keys that the struct does not have: a setting that is
 // misspelt would otherwise silently keep its default.
-func checkKeys(tree map[string]any, t reflect.Type) error {
-	known := map[string]bool{}
+func checkKeys(tree map[string]any, t reflect.Type, prefix string) error {
+	known := map[string]reflect.Type{}
 	var names []string
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		known[name] = true
+		known[name] = f.Type
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	for key := range tree {
-		if !known[key] {
+	for key, value := range tree {
+		ft, ok := known[key]
+		if !ok {
 			if near := nearest(key, names); near != "" {
-				return fmt.Errorf("unknown key %q: did you mean %q?", key, near)
+				return fmt.Errorf("unknown key %q: did you mean %q?", prefix+key, prefix+near)
 			}
-			return fmt.Errorf("unknown key %q: known are %s", key, strings.Join(names, ", "))
+			return fmt.Errorf("unknown key %q: known are %s", prefix+key, strings.Join(names, ", "))
+		}
+		if sub, isMap := value.(map[string]any); isMap && ft.Kind() == reflect.Struct {
+			if err := checkKeys(sub, ft, prefix+key+"."); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -83,19 +83,19 @@ func parseCIDR(s string) (netip.Prefix, error) {
 
 func (c *Config) checkGateways(node *Node) error {
 	named := make([]bool, len(node.PodCIDRs))
-	for _, s := range c.GatewayAddresses {
+	for _, s := range c.Gateway.Addresses {
 		a, err := netip.ParseAddr(s)
 		if err != nil {
-			return fmt.Errorf("gatewayAddresses: %q is no address: use the form 10.10.0.1, the length is the Pod CIDR's", s)
+			return fmt.Errorf("gateway.addresses: %q is no address: use the form 10.10.0.1, the length is the Pod CIDR's", s)
 		}
 		i := slices.IndexFunc(node.PodCIDRs, func(p netip.Prefix) bool { return p.Contains(a) })
 		switch {
 		case i < 0:
-			return fmt.Errorf("gatewayAddresses: %s is in none of the Pod CIDRs %v: use an address of a range or add the range of its family", a, node.PodCIDRs)
+			return fmt.Errorf("gateway.addresses: %s is in none of the Pod CIDRs %v: use an address of a range or add the range of its family", a, node.PodCIDRs)
 		case named[i]:
-			return fmt.Errorf("gatewayAddresses: %s and %s are both in %s: one is enough", node.Gateways[i], a, node.PodCIDRs[i])
+			return fmt.Errorf("gateway.addresses: %s and %s are both in %s: one is enough", node.Gateways[i], a, node.PodCIDRs[i])
 		case a == node.PodCIDRs[i].Addr() || a.Is4() && a == lastAddr(node.PodCIDRs[i]):
-			return fmt.Errorf("gatewayAddresses: %s is the network or broadcast address of %s: %s would do", a, node.PodCIDRs[i], node.PodCIDRs[i].Addr().Next())
+			return fmt.Errorf("gateway.addresses: %s is the network or broadcast address of %s: %s would do", a, node.PodCIDRs[i], node.PodCIDRs[i].Addr().Next())
 		}
 		node.Gateways[i], named[i] = a, true
 	}
@@ -117,16 +117,16 @@ func (c *Config) checkNames() error {
 	for _, n := range []struct {
 		key, value string
 		max        int
-	}{{"bridge", c.Bridge, maxBridgeName}, {"gatewayInterface", c.GatewayInterface, maxIfName}, {"hostPrefix", c.HostPrefix, maxHostPrefix}} {
+	}{{"bridge", c.Bridge, maxBridgeName}, {"gateway.name", c.Gateway.Name, maxIfName}, {"hostPrefix", c.HostPrefix, maxHostPrefix}} {
 		if n.value == "" || len(n.value) > n.max || strings.ContainsAny(n.value, "/: \t\n") || strings.Trim(n.value, ".") == "" {
 			return fmt.Errorf("%s: %q is no usable name: use 1 to %d characters without '/', ':' and blanks", n.key, n.value, n.max)
 		}
 	}
-	if c.Bridge == c.GatewayInterface {
-		return fmt.Errorf("gatewayInterface: %q is the bridge's name, whose own port cannot be the gateway: use another such as antrea-gw0", c.GatewayInterface)
+	if c.Bridge == c.Gateway.Name {
+		return fmt.Errorf("gateway.name: %q is the bridge's name, whose own port cannot be the gateway: use another such as antrea-gw0", c.Gateway.Name)
 	}
-	if c.DatapathType != "system" && c.DatapathType != "netdev" {
-		return fmt.Errorf("datapathType: %q is unknown: use system (kernel) or netdev (userspace)", c.DatapathType)
+	if c.Datapath != "system" && c.Datapath != "netdev" {
+		return fmt.Errorf("datapath: %q is unknown: use system (kernel) or netdev (userspace)", c.Datapath)
 	}
 	return nil
 }
@@ -149,15 +149,15 @@ func (c *Config) checkEndpoints() error {
 			return fmt.Errorf("%s: %q is no endpoint: use unix:/absolute/path or tcp:127.0.0.1:PORT", e.key, e.value)
 		}
 	}
-	if c.HTTPAddress == "" {
+	if c.MetricsAddress == "" {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(c.HTTPAddress)
+	host, port, err := net.SplitHostPort(c.MetricsAddress)
 	if err == nil && host != "" {
 		_, err = netip.ParseAddr(host)
 	}
 	if n, perr := strconv.Atoi(port); err != nil || perr != nil || n < 0 || n > 65535 {
-		return fmt.Errorf("httpAddress: %q is no address and port: use the form 127.0.0.1:10351, or \"\" for none", c.HTTPAddress)
+		return fmt.Errorf("metricsAddress: %q is no address and port: use the form 127.0.0.1:10351, or \"\" for none", c.MetricsAddress)
 	}
 	return nil
 }

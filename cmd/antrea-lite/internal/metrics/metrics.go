@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,7 +50,7 @@ func New(version string) *Metrics {
 	m.ready = m.histogram("port_ready_seconds", "Time from asking Open vSwitch for a port to its confirmed flows.", call, "waited")
 	m.up = gauge(m.reg, "connected", "Whether the link to Open vSwitch is up and usable: 1 or 0.", "link")
 	m.reconn = counter(m.reg, "reconnects_total", "Connections to Open vSwitch after the first.", "link")
-	m.bundles = m.histogram("bundle_duration_seconds", "Duration of OpenFlow bundles by outcome.", call, "outcome")
+	m.bundles = m.histogram("bundle_duration_seconds", "Duration of OpenFlow bundles by outcome: ok, refused, timeout, aborted or unknown.", call, "outcome")
 	m.mods = prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: namespace, Name: "bundle_flow_mods", Help: "Flow changes in one bundle.", Buckets: prometheus.ExponentialBuckets(1, 4, 9)})
 	m.joined = prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "port_events_coalesced_total", Help: "Port events that found an unread one of the same port."})
 	m.dropped = counter(m.reg, "openflow_messages_dropped_total", "OpenFlow messages that were not used.", "what")
@@ -102,7 +103,7 @@ func (m *Metrics) Gauge(name, help string, labels prometheus.Labels, value func(
 
 // Call records one CNI call.
 func (m *Metrics) Call(verb, outcome string, took time.Duration) {
-	m.calls.WithLabelValues(verb, outcome).Observe(took.Seconds())
+	m.calls.WithLabelValues(strings.ToLower(verb), outcome).Observe(took.Seconds())
 }
 
 // Event counts an event for a Pod.
@@ -137,7 +138,11 @@ func (m *Metrics) OpenFlow() ofclient.Observer {
 		Connected: func(_, ready bool) { m.up.WithLabelValues("openflow").Set(number(ready)) },
 		Reconnect: func() { m.reconn.WithLabelValues("openflow").Inc() },
 		Bundle: func(outcome ofclient.BundleOutcome, mods int, d time.Duration) {
-			m.bundles.WithLabelValues(string(outcome)).Observe(d.Seconds())
+			label := string(outcome)
+			if outcome == ofclient.BundleCommitted {
+				label = "ok" // as in every other metric with an outcome
+			}
+			m.bundles.WithLabelValues(label).Observe(d.Seconds())
 			m.mods.Observe(float64(mods))
 		},
 		Coalesced: func(events int) { m.joined.Add(float64(events)) },
