@@ -1,0 +1,285 @@
+package podnettest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/antrea-lite/podnet/podnet"
+)
+
+// Bridge is a podnet.Bridge in memory. Methods may be called concurrently.
+type Bridge struct {
+	Faults
+	// Freed, if set, is called whenever a number is free again. Set it before use.
+	Freed func(name string, ofport int32)
+
+	mu      sync.Mutex
+	ports   map[string]podnet.Port
+	slow    bool
+	number  int32
+	row     int
+	watches map[*NameWatch]struct{}
+	changed chan struct{} // closed and replaced after every change
+}
+
+// NewBridge returns a bridge without ports that gives numbers at once.
+func NewBridge() *Bridge {
+	return &Bridge{ports: make(map[string]podnet.Port), watches: make(map[*NameWatch]struct{}), changed: make(chan struct{})}
+}
+
+// Slow makes new ports stay without a number, as when ovs-vswitchd is stopped.
+// Turning it off gives all of them numbers.
+func (b *Bridge) Slow(slow bool) {
+	b.mu.Lock()
+	b.slow = slow
+	var names []string
+	if !slow {
+		for _, name := range slices.Sorted(maps.Keys(b.ports)) {
+			if p := b.ports[name]; p.OFPort == 0 {
+				p.OFPort = b.nextNumber()
+				b.ports[name] = p
+				names = append(names, name)
+			}
+		}
+	}
+	b.mu.Unlock()
+	b.report(names...)
+}
+
+func (b *Bridge) nextNumber() int32 {
+	b.number++
+	return b.number
+}
+
+// SetOFPort sets a port's number and error text, as Open vSwitch would.
+func (b *Bridge) SetOFPort(name string, ofport int32, text string) {
+	b.mu.Lock()
+	p, ok := b.ports[name]
+	if !ok {
+		b.mu.Unlock()
+		panic(fmt.Sprintf("podnettest: no port %q", name))
+	}
+	p.OFPort, p.Error = ofport, text
+	b.ports[name] = p
+	b.mu.Unlock()
+	b.report(name)
+}
+
+// Insert adds a port behind everybody's back and returns its key.
+func (b *Bridge) Insert(port podnet.Port) podnet.PortKey {
+	b.mu.Lock()
+	b.row++
+	if port.Gen == "" {
+		port.Gen = fmt.Sprintf("00000000-0000-4000-8000-%012d", b.row)
+	}
+	port.ExternalIDs = maps.Clone(port.ExternalIDs)
+	b.ports[port.Name] = port
+	b.mu.Unlock()
+	b.report(port.Name)
+	return port.PortKey
+}
+
+// Remove deletes a port behind everybody's back.
+func (b *Bridge) Remove(name string) {
+	b.mu.Lock()
+	delete(b.ports, name)
+	b.mu.Unlock()
+	b.report(name)
+}
+
+// Names returns the names of all ports, sorted.
+func (b *Bridge) Names() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.ports))
+}
+
+// AddPort implements podnet.Bridge.
+func (b *Bridge) AddPort(ctx context.Context, port podnet.Port) (podnet.PortKey, error) {
+	if err := b.enter(ctx, "AddPort", port.Name); err != nil {
+		return podnet.PortKey{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return podnet.PortKey{}, err
+	}
+	b.mu.Lock()
+	if _, ok := b.ports[port.Name]; ok {
+		b.mu.Unlock()
+		return podnet.PortKey{}, fmt.Errorf("%s: %w", port.Name, podnet.ErrPortExists)
+	}
+	if port.OFPort = 0; !b.slow {
+		port.OFPort = b.nextNumber()
+	}
+	b.mu.Unlock()
+	port.Gen = ""
+	key := b.Insert(port)
+	if err := b.leave(ctx, "AddPort"); err != nil {
+		return podnet.PortKey{}, err
+	}
+	return key, nil
+}
+
+// DeletePort implements podnet.Bridge.
+func (b *Bridge) DeletePort(ctx context.Context, key podnet.PortKey) error {
+	if err := b.enter(ctx, "DeletePort", key.Name); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	p, ok := b.ports[key.Name]
+	ok = ok && (key.Gen == "" || p.Gen == key.Gen)
+	if ok {
+		delete(b.ports, key.Name)
+	}
+	b.mu.Unlock()
+	if ok {
+		if b.Freed != nil {
+			b.Freed(p.Name, p.OFPort)
+		}
+		b.report(key.Name)
+	}
+	return b.leave(ctx, "DeletePort")
+}
+
+// SetExternalIDs implements podnet.Bridge.
+func (b *Bridge) SetExternalIDs(ctx context.Context, key podnet.PortKey, ids map[string]string) error {
+	if err := b.enter(ctx, "SetExternalIDs", key.Name); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	p, ok := b.ports[key.Name]
+	if ok = ok && p.Gen == key.Gen; ok {
+		p.ExternalIDs = maps.Clone(p.ExternalIDs)
+		for k, v := range ids {
+			if v == "" {
+				delete(p.ExternalIDs, k)
+			} else {
+				p.ExternalIDs[k] = v
+			}
+		}
+		b.ports[key.Name] = p
+	}
+	b.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%s: %w", key.Name, podnet.ErrNoPort)
+	}
+	return b.leave(ctx, "SetExternalIDs")
+}
+
+// Ports implements podnet.Bridge.
+func (b *Bridge) Ports(ctx context.Context) ([]podnet.Port, error) {
+	if err := b.enter(ctx, "Ports", ""); err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ports := make([]podnet.Port, 0, len(b.ports))
+	for _, name := range slices.Sorted(maps.Keys(b.ports)) {
+		p := b.ports[name]
+		p.ExternalIDs = maps.Clone(p.ExternalIDs)
+		ports = append(ports, p)
+	}
+	return ports, nil
+}
+
+// OFPort implements podnet.Bridge.
+func (b *Bridge) OFPort(ctx context.Context, key podnet.PortKey) (uint32, error) {
+	if err := b.enter(ctx, "OFPort", key.Name); err != nil {
+		return 0, err
+	}
+	return b.ofport(key)
+}
+
+func (b *Bridge) ofport(key podnet.PortKey) (uint32, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p, ok := b.ports[key.Name]
+	switch {
+	case !ok || (key.Gen != "" && p.Gen != key.Gen):
+		return 0, fmt.Errorf("%s: %w", key.Name, podnet.ErrNoPort)
+	case p.OFPort < 0 || p.Error != "":
+		return 0, &podnet.PortError{Name: p.Name, OFPort: p.OFPort, Text: p.Error}
+	case p.OFPort == 0:
+		return 0, fmt.Errorf("%s: %w", key.Name, podnet.ErrNoNumber)
+	}
+	return uint32(p.OFPort), nil
+}
+
+// WaitOFPort waits until that life of the port has a number.
+func (b *Bridge) WaitOFPort(ctx context.Context, key podnet.PortKey) (uint32, error) {
+	for {
+		b.mu.Lock()
+		changed := b.changed
+		b.mu.Unlock()
+		ofport, err := b.ofport(key)
+		if err == nil {
+			return ofport, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return 0, fmt.Errorf("%w: %w", err, ctx.Err())
+		}
+	}
+}
+
+// Watch reports names of ports that change, from all present ports on.
+func (b *Bridge) Watch() *NameWatch {
+	w := &NameWatch{signal: make(chan struct{}, 1), names: make(map[string]struct{})}
+	b.mu.Lock()
+	names := slices.Collect(maps.Keys(b.ports))
+	b.watches[w] = struct{}{}
+	b.mu.Unlock()
+	w.add(names)
+	return w
+}
+
+func (b *Bridge) report(names ...string) {
+	b.mu.Lock()
+	close(b.changed)
+	b.changed = make(chan struct{})
+	watches := slices.Collect(maps.Keys(b.watches))
+	b.mu.Unlock()
+	for _, w := range watches {
+		w.add(names)
+	}
+}
+
+// NameWatch is a coalesced list of names; an async.Watch.
+type NameWatch struct {
+	signal chan struct{}
+	mu     sync.Mutex
+	names  map[string]struct{}
+}
+
+func (w *NameWatch) add(names []string) {
+	w.mu.Lock()
+	for _, name := range names {
+		w.names[name] = struct{}{}
+	}
+	w.mu.Unlock()
+	select {
+	case w.signal <- struct{}{}:
+	default:
+	}
+}
+
+// Next waits for at least one name.
+func (w *NameWatch) Next(ctx context.Context) ([]string, error) {
+	for {
+		w.mu.Lock()
+		names := slices.Sorted(maps.Keys(w.names))
+		clear(w.names)
+		w.mu.Unlock()
+		if len(names) > 0 {
+			return names, nil
+		}
+		select {
+		case <-w.signal:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
