@@ -46,20 +46,30 @@ func (c *Client) add(ctx context.Context, a addition) (podnet.PortKey, error) {
 		return podnet.PortKey{}, err
 	}
 	a.iface, a.row = uuid.NewString(), uuid.NewString()
-	key, err := c.adds.Do(ctx, a)
+	key, err := joined(ctx, c, c.adds, a)
 	if err != nil {
-		return podnet.PortKey{}, fmt.Errorf("add port %s to bridge %s: %w", name, c.cfg.Bridge, unknownInFlight(err))
+		return podnet.PortKey{}, fmt.Errorf("add port %s to bridge %s: %w", name, c.cfg.Bridge, err)
 	}
 	return key, nil
 }
 
-// unknownInFlight tells a caller that left a running transaction what it must
-// assume.
-func unknownInFlight(err error) error {
-	if errors.Is(err, join.ErrInFlight) {
-		return fmt.Errorf("%w: %w", podnet.ErrOutcomeUnknown, err)
+// joined hands a change to its joiner once there is a connection: who gives up
+// before knows that nothing was sent, who gives up later that it may have been.
+func joined[T, R any](ctx context.Context, c *Client, j *join.Joiner[T, R], item T) (R, error) {
+	if _, err := c.ready(ctx); err != nil {
+		var none R
+		return none, err
 	}
-	return err
+	r, err := j.Do(ctx, item)
+	if errors.Is(err, join.ErrInFlight) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.session == nil {
+			err = fmt.Errorf("OVSDB at %s is away (%s): %w", c.cfg.Endpoint, c.lastError(), err)
+		}
+		err = fmt.Errorf("%w: %w", podnet.ErrOutcomeUnknown, err)
+	}
+	return r, err
 }
 
 // checkText refuses strings that ovsdb-server answers by hanging up.

@@ -2,9 +2,11 @@ package vswitch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -29,6 +31,8 @@ type Client struct {
 	waiters map[string]map[*waiter]struct{}
 	watches map[*Watch]struct{}
 	status  Status
+
+	running atomic.Bool
 	ended   chan struct{} // closed when Run is over
 }
 
@@ -63,6 +67,9 @@ func New(cfg Config) (*Client, error) {
 // break are made anew for ever, with back-off. It returns nil, after every goroutine
 // of the client has ended. Calls in flight then fail; a client runs once.
 func (c *Client) Run(ctx context.Context) error {
+	if c.running.Swap(true) {
+		return errors.New("the OVSDB client runs already, or has run")
+	}
 	defer func() {
 		close(c.ended)
 		c.adds.Close()
@@ -71,28 +78,27 @@ func (c *Client) Run(ctx context.Context) error {
 	}()
 	log := klog.FromContext(ctx).WithValues("endpoint", c.cfg.Endpoint, "bridge", c.cfg.Bridge)
 	ctx = klog.NewContext(ctx, log)
-	delay := backoffMin
+	first := min(backoffMin, c.cfg.BackoffMax)
+	delay := first
 	var told repeated
 	for {
 		began := time.Now()
-		current, err := c.serve(ctx)
+		err := c.serve(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
 		c.mu.Lock()
 		c.status.LastError = err.Error()
 		c.mu.Unlock()
-		if current {
-			told = repeated{}
-			if time.Since(began) > c.cfg.BackoffMax {
-				delay = backoffMin
-			}
+		if time.Since(began) > c.cfg.BackoffMax {
+			delay = first
 		}
+		unsaid := told.silent
 		if told.worthSaying(err) {
-			log.Error(err, "OVSDB is away; connecting again", "repeats", told.silent, "delay", delay)
+			log.Error(err, "OVSDB is away; connecting again", "alikeBefore", unsaid)
 		}
 		select {
-		case <-time.After(delay/2 + rand.N(delay/2)):
+		case <-time.After(delay/2 + rand.N(delay/2+1)):
 		case <-ctx.Done():
 			return nil
 		}
@@ -108,33 +114,36 @@ type repeated struct {
 }
 
 func (r *repeated) worthSaying(err error) bool {
-	if err.Error() == r.text && time.Since(r.at) < time.Minute {
+	pause := time.Minute
+	if err.Error() != r.text {
+		pause = 2 * time.Second
+	}
+	if time.Since(r.at) < pause {
 		r.silent++
 		return false
 	}
-	*r = repeated{text: err.Error(), at: time.Now(), silent: r.silent}
+	*r = repeated{text: err.Error(), at: time.Now()}
 	return true
 }
 
-// serve makes one connection, and serves it until it breaks. current tells
-// whether it came as far as a current copy of the database.
-func (c *Client) serve(ctx context.Context) (current bool, err error) {
+// serve makes one connection, serves it until it breaks, and returns why.
+func (c *Client) serve(ctx context.Context) error {
 	dialCtx, cancel := context.WithTimeout(ctx, c.cfg.DialTimeout)
 	conn, err := c.cfg.Dial(dialCtx)
 	cancel()
 	if err != nil {
-		return false, fmt.Errorf("connect to OVSDB at %s: %w; is ovsdb-server running?", c.cfg.Endpoint, err)
+		return fmt.Errorf("connect to OVSDB at %s: %w; is ovsdb-server running?", c.cfg.Endpoint, err)
 	}
 	s := newSession(c, conn)
 	var wg sync.WaitGroup
 	wg.Go(func() { err = s.rpc.run(ctx) })
 	if failed := s.handshake(ctx); failed != nil {
-		s.rpc.close(failed)
+		s.rpc.close(failed) // unless it is closed: then that is the cause
 	} else {
-		current = true
+		klog.FromContext(ctx).V(1).Info("Connected to OVSDB")
 	}
 	wg.Wait()
-	return current, err
+	return err
 }
 
 // Status returns how the connection does now.

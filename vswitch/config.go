@@ -31,7 +31,8 @@ type Config struct {
 	ProbeInterval time.Duration
 	DialTimeout   time.Duration // for one attempt; default 5 s
 	BackoffMax    time.Duration // between two attempts; default 5 s
-	// AnswerTimeout bounds one transaction on a server that is otherwise alive. Default 30 s.
+	// AnswerTimeout bounds one transaction, and half of a connection's set-up, on a server
+	// that is otherwise alive. Default 30 s.
 	AnswerTimeout time.Duration
 
 	Observer Observer // nil: none

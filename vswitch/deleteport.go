@@ -13,8 +13,8 @@ import (
 // DeletePort removes that life of the port; another life of the name is never
 // touched. Gone already: nil. A transaction that ctx left behind still happens.
 func (c *Client) DeletePort(ctx context.Context, key podnet.PortKey) error {
-	if _, err := c.dels.Do(ctx, key); err != nil {
-		return fmt.Errorf("delete port %s of bridge %s: %w", key.Name, c.cfg.Bridge, unknownInFlight(err))
+	if _, err := joined(ctx, c, c.dels, key); err != nil {
+		return fmt.Errorf("delete port %s of bridge %s: %w", key.Name, c.cfg.Bridge, err)
 	}
 	return nil
 }

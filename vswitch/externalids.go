@@ -3,6 +3,7 @@ package vswitch
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ovn-org/libovsdb/ovsdb"
 
@@ -22,8 +23,8 @@ func (c *Client) SetExternalIDs(ctx context.Context, key podnet.PortKey, ids map
 	if err := checkText(key.Name, ids); err != nil {
 		return err
 	}
-	if _, err := c.sets.Do(ctx, idChange{key, ids}); err != nil {
-		return fmt.Errorf("set external_ids of port %s on bridge %s: %w", key.Name, c.cfg.Bridge, unknownInFlight(err))
+	if _, err := joined(ctx, c, c.sets, idChange{key, ids}); err != nil {
+		return fmt.Errorf("set external_ids of port %s on bridge %s: %w", key.Name, c.cfg.Bridge, err)
 	}
 	return nil
 }
@@ -82,4 +83,15 @@ func mutateIDs(p *portRow, want map[string]string) ovsdb.Operation {
 		ms = append(ms, *ovsdb.NewMutation("external_ids", ovsdb.MutateOperationInsert, stringMap(put)))
 	}
 	return ovsdb.Operation{Op: ovsdb.OperationMutate, Table: tablePort, Where: byUUID(p.UUID), Mutations: ms}
+}
+
+// nudgedID is the external_ids key that Nudge rewrites.
+const nudgedID = "podnet-nudged"
+
+// Nudge makes ovs-vswitchd try again to open a port's device, for an error that
+// stands although its cause is gone: on any change of its configuration
+// ovs-vswitchd looks at every port again. The change is the time of the nudge in the
+// port's external_ids. Callers pace it; it is never sent by itself.
+func (c *Client) Nudge(ctx context.Context, key podnet.PortKey) error {
+	return c.SetExternalIDs(ctx, key, map[string]string{nudgedID: time.Now().UTC().Format(time.RFC3339Nano)})
 }

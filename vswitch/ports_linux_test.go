@@ -21,6 +21,10 @@ func TestPortComesAndGoes(t *testing.T) {
 	if got, err := c.OFPort(soon(t), podnet.PortKey{Name: name}); got != n || err != nil {
 		t.Errorf("OFPort by name: %d, %v", got, err)
 	}
+	// RS-14: never marked as one that a restart of Open vSwitch may scrub.
+	if out := vsctl(t, sw, "get", "port", name, "other_config"); out != "{}" {
+		t.Errorf("other_config %s", out)
+	}
 	ports, err := c.Ports(soon(t))
 	if err != nil || len(ports) != 2 {
 		t.Fatalf("%d ports, %v", len(ports), err)

@@ -39,7 +39,7 @@ func TestRestartOfTheDatabase(t *testing.T) {
 	} else {
 		t.Log(err)
 	}
-	if _, err := c.AddPort(ctx, port("pdb1")); err == nil || errors.Is(err, podnet.ErrOutcomeUnknown) {
+	if _, err := c.AddPort(ctx, port("pdb1")); !errors.Is(err, podnet.ErrNotConnected) || errors.Is(err, podnet.ErrOutcomeUnknown) {
 		t.Errorf("AddPort while OVSDB is away: %v", err)
 	} else {
 		t.Log(err)
@@ -258,4 +258,13 @@ func TestStorm(t *testing.T) {
 	if out := vsctl(t, sw, "--no-wait", "list-ports", br); out != "" {
 		t.Errorf("left: %s", out)
 	}
+}
+
+func TestOverTCP(t *testing.T) {
+	sw, _ := setUp(t)
+	if out, err := exec.Command("ovs-appctl", "--target="+sw.Dir+"/db.ctl", "ovsdb-server/add-remote", "ptcp:16640:127.0.0.1").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := start(t, fast("tcp:127.0.0.1:16640"))
+	number(t, c, add(t, c, veth(t, "tcp1")))
 }

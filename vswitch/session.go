@@ -36,9 +36,12 @@ func newSession(c *Client, conn net.Conn) *session {
 }
 
 // handshake reads the schema, checks it and starts the monitor. When it
-// returns nil, the session is the client's current one. Only the probe limits it:
-// a large database may take its time.
+// returns nil, the session is the client's current one. A large database may
+// take its time to dump, hence the limit of two answers for the whole.
 func (s *session) handshake(ctx context.Context) error {
+	limit := 2 * s.client.cfg.AnswerTimeout
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the OVSDB server did not set up the connection in %v", limit))
+	defer cancel()
 	// Without it the server hangs up whenever any of its databases changes
 	// (ovsdb-server(7), 4.1.17). Servers before 2.9 do not know it.
 	if _, err := s.rpc.call(ctx, "set_db_change_aware", []any{true}, nil); err != nil {

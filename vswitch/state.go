@@ -164,11 +164,14 @@ func (c *Client) explain(err error) error {
 	if c.session != nil {
 		return err
 	}
-	why := c.status.LastError
-	if why == "" {
-		why = "no connection yet"
+	return fmt.Errorf("OVSDB at %s: %w (%s): %w", c.cfg.Endpoint, podnet.ErrNotConnected, c.lastError(), err)
+}
+
+func (c *Client) lastError() string {
+	if c.status.LastError == "" {
+		return "no connection yet"
 	}
-	return fmt.Errorf("OVSDB at %s: %w (%s): %w", c.cfg.Endpoint, podnet.ErrNotConnected, why, err)
+	return c.status.LastError
 }
 
 // ready waits for a current session.

@@ -174,17 +174,16 @@ func members(rows ...*portRow) []string {
 	return all
 }
 
-// nameMembers adds the names of all interfaces below the touched rows. It runs
-// after the whole message is in, because the rows come in no order.
+// nameMembers adds the interfaces below the touched rows. It runs after the
+// whole message is in, because the rows come in no order.
 func (t *tables) nameMembers(c *changes) {
-	for _, uuid := range c.uuids {
+	for _, uuid := range c.uuids[:len(c.uuids):len(c.uuids)] {
 		if p := t.port(uuid); p != nil {
-			for _, i := range p.Interfaces {
-				if row := t.iface(i); row != nil {
-					c.names[row.Name] = struct{}{}
-				}
-			}
-		} else if row := t.iface(uuid); row != nil {
+			c.uuids = append(c.uuids, p.Interfaces...)
+		}
+	}
+	for _, uuid := range c.uuids {
+		if row := t.iface(uuid); row != nil {
 			c.names[row.Name] = struct{}{}
 		}
 	}

@@ -116,7 +116,8 @@ func (c *Client) commit(ctx context.Context, b batch) []error {
 				for _, i := range g {
 					errs[i] = err
 					if sent[i] {
-						errs[i] = fmt.Errorf("%w: %w", podnet.ErrOutcomeUnknown, err)
+						// Not %w: err says that nothing was sent, which holds for the last attempt only.
+						errs[i] = fmt.Errorf("%w: %v", podnet.ErrOutcomeUnknown, err)
 					}
 				}
 			}
@@ -130,7 +131,7 @@ func (c *Client) commit(ctx context.Context, b batch) []error {
 			continue
 		}
 		results, err := s.transact(ctx, b.kind, len(items), ops)
-		groups = append(groups, b.sort(outcome{items, owner, ops, results, err}, errs, sent)...)
+		groups = append(groups, b.regroup(outcome{items, owner, ops, results, err}, errs, sent)...)
 		if errors.Is(err, podnet.ErrNotConnected) {
 			<-s.rpc.stopped
 		}
@@ -173,8 +174,8 @@ type outcome struct {
 	err     error
 }
 
-// sort enters the errors of one transaction and returns the groups to send again.
-func (b batch) sort(o outcome, errs []error, sent []bool) [][]int {
+// regroup enters the errors of one transaction and returns the groups to send again.
+func (b batch) regroup(o outcome, errs []error, sent []bool) [][]int {
 	half := len(o.items) / 2
 	halves := [][]int{o.items[half:], o.items[:half]}
 	if half == 0 {

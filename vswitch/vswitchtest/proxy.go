@@ -1,8 +1,10 @@
 package vswitchtest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"sync"
@@ -54,6 +56,7 @@ type Proxy struct {
 	refuse bool
 	closed bool
 	held   []func()
+	hold   chan struct{} // closed and replaced when something is held
 	links  map[net.Conn]struct{}
 	count  int
 }
@@ -66,7 +69,7 @@ func StartProxy(tb testing.TB, listen, target string) *Proxy {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	p := &Proxy{target: target, listener: l, links: map[net.Conn]struct{}{}}
+	p := &Proxy{target: target, listener: l, links: map[net.Conn]struct{}{}, hold: make(chan struct{})}
 	p.wg.Go(p.accept)
 	tb.Cleanup(func() {
 		p.mu.Lock()
@@ -96,6 +99,23 @@ func (p *Proxy) Conns() int { p.mu.Lock(); defer p.mu.Unlock(); return p.count }
 
 // Open is how many sockets are open now: two per connection.
 func (p *Proxy) Open() int { p.mu.Lock(); defer p.mu.Unlock(); return len(p.links) }
+
+// AwaitHeld waits until at least n messages are held.
+func (p *Proxy) AwaitHeld(ctx context.Context, n int) error {
+	for {
+		p.mu.Lock()
+		have, more := len(p.held), p.hold
+		p.mu.Unlock()
+		if have >= n {
+			return nil
+		}
+		select {
+		case <-more:
+		case <-ctx.Done():
+			return fmt.Errorf("%d messages held, want %d: %w", have, n, context.Cause(ctx))
+		}
+	}
+}
 
 // Release forwards what was held, in order.
 func (p *Proxy) Release() {
@@ -200,6 +220,8 @@ func (p *Proxy) relay(conn int, toServer bool, from, to net.Conn, methods *sync.
 		case Hold:
 			p.mu.Lock()
 			p.held = append(p.held, send)
+			close(p.hold)
+			p.hold = make(chan struct{})
 			p.mu.Unlock()
 		case Break:
 			return
