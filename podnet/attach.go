@@ -49,26 +49,23 @@ func (n *Network) Add(ctx context.Context, req Request) (iface ifstore.Interface
 
 // lockForAdd takes the Pod's lock and then the container's.
 func (n *Network) lockForAdd(ctx context.Context, c *call, req Request) (unlock func(), err error) {
-	unlockPod := func() {}
-	err = c.step("lock", func() error {
+	unlockPod, unlockContainer := func() {}, func() {}
+	err = c.step("lock", func() (err error) {
 		if req.Pod.Name != "" {
 			if unlockPod, err = n.pods.lock(ctx, podName{req.Pod.Namespace, req.Pod.Name}); err != nil {
 				return fmt.Errorf("another Add of the Pod has not ended: %w", err)
 			}
 		}
-		if unlock, err = n.containers.lock(ctx, req.ContainerID); err != nil {
+		if unlockContainer, err = n.containers.lock(ctx, req.ContainerID); err != nil {
 			unlockPod()
 			return fmt.Errorf("another operation of the container has not ended: %w", err)
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
 	return func() {
-		unlock()
+		unlockContainer()
 		unlockPod()
-	}, nil
+	}, err
 }
 
 // addAgain answers a repeated Add. It takes nothing back on an error: what is
