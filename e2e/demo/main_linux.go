@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -60,7 +59,8 @@ func watch() int {
 		fmt.Fprintln(os.Stderr, "demo: network namespaces need root: run `sudo make demo`")
 		return 1
 	}
-	before, err := machine()
+	mark := fmt.Sprintf("%s=%d", insideEnv, os.Getpid())
+	before, err := machine(mark)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		return 1
@@ -72,7 +72,7 @@ func watch() int {
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Args[0] = os.Args[0]
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), insideEnv+"=1")
+	cmd.Env = append(os.Environ(), mark)
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		return 1
@@ -96,29 +96,35 @@ func watch() int {
 	case err != nil:
 		code = 1
 	}
-	if err := gone(before); err != nil {
+	if err := gone(mark, before); err != nil {
 		out.fail("something is left on the machine", err)
 		return 1
 	}
-	out.ok("nothing is left on the machine: the same processes, network namespaces, interfaces and mounts as before")
+	out.ok("nothing is left on the machine: no process, network namespace, interface or mount that was not there before")
 	return code
 }
 
-func machine() (lab.Listing, error) {
-	return lab.Machine("antrea-lite", "antrea-lite-cni", "ovs-vswitchd", "ovsdb-server")
+// machine lists the machine and the demo's own processes.
+func machine(mark string) (lab.Listing, error) {
+	list, err := lab.Machine()
+	if err != nil {
+		return nil, err
+	}
+	list["process"], err = lab.Processes(mark)
+	return list, err
 }
 
-// gone waits until the machine looks as before.
-func gone(before lab.Listing) error {
+// gone waits until nothing is there that was not there before.
+func gone(mark string, before lab.Listing) error {
 	ctx, cancel := context.WithTimeout(context.Background(), fadeTime)
 	defer cancel()
 	return lab.Until(ctx, func() error {
-		after, err := machine()
+		after, err := machine(mark)
 		if err != nil {
 			return err
 		}
-		if diff := after.Diff(before); diff != "" {
-			return errors.New(diff)
+		if left := after.Minus(before); len(left) > 0 {
+			return fmt.Errorf("%v", left)
 		}
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -169,7 +170,7 @@ func TestRawFramesArriveAsBuilt(t *testing.T) {
 }
 
 func TestListingsDiffer(t *testing.T) {
-	before, err := Machine("lab.test")
+	before, err := Machine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +178,7 @@ func TestListingsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, err := Machine("lab.test")
+	after, err := Machine()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,29 @@ func TestListingsDiffer(t *testing.T) {
 	if err := nettest.DeleteNS(path); err != nil {
 		t.Fatal(err)
 	}
-	if after, err = Machine("lab.test"); err != nil || after.Diff(before) != "" {
+	if after, err = Machine(); err != nil || after.Diff(before) != "" {
 		t.Errorf("after removal: %v %q", err, after.Diff(before))
+	}
+}
+
+func TestProcessesAreFoundByTheirEnvironment(t *testing.T) {
+	const variable = "PODNET_LAB_TEST=here"
+	cmd := exec.Command("cat")
+	cmd.Env = append(os.Environ(), variable)
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Processes(variable); err != nil || len(found) != 1 || found[0] != "cat" {
+		t.Errorf("found %v %v, want cat", found, err)
+	}
+	if err := errors.Join(stdin.Close(), cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Processes(variable); err != nil || len(found) != 0 {
+		t.Errorf("found %v %v after its end, want none", found, err)
 	}
 }

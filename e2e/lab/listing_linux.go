@@ -58,8 +58,8 @@ func (l Listing) kinds() []string {
 }
 
 // Machine lists what a test could leave on the machine it runs on: interfaces,
-// network namespaces, mounts, and processes whose command name is one of commands.
-func Machine(commands ...string) (Listing, error) {
+// network namespaces and mounts.
+func Machine() (Listing, error) {
 	links, err := links()
 	if err != nil {
 		return nil, err
@@ -68,11 +68,7 @@ func Machine(commands ...string) (Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	processes, err := processes(commands)
-	if err != nil {
-		return nil, err
-	}
-	return Listing{"interface": links, "network namespace": namespaces(), "mount": mounts, "process": processes}, nil
+	return Listing{"interface": links, "network namespace": namespaces(), "mount": mounts}, nil
 }
 
 func links() ([]string, error) {
@@ -113,7 +109,10 @@ func mounts() ([]string, error) {
 	return points, nil
 }
 
-func processes(commands []string) ([]string, error) {
+// Processes lists the command names of the processes that were started with
+// variable, "NAME=value", in their environment: who sets one of its own finds
+// all its descendants by it, whoever their parent is now.
+func Processes(variable string) ([]string, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -123,12 +122,11 @@ func processes(commands []string) ([]string, error) {
 		if _, err := strconv.Atoi(e.Name()); err != nil {
 			continue
 		}
-		raw, err := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
-		if err != nil {
-			continue // ended meanwhile
-		}
-		if comm := strings.TrimSpace(string(raw)); slices.Contains(commands, comm) {
-			found = append(found, comm)
+		// A process that ended meanwhile has neither file.
+		environ, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "environ"))
+		if slices.Contains(strings.Split(string(environ), "\x00"), variable) {
+			comm, _ := os.ReadFile(filepath.Join("/proc", e.Name(), "comm"))
+			found = append(found, strings.TrimSpace(string(comm)))
 		}
 	}
 	slices.Sort(found)
