@@ -11,6 +11,7 @@ import (
 
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/async"
 	"github.com/antrea-lite/podnet/podnet/podnettest"
 )
 
@@ -97,3 +98,6 @@ func eventually(t *testing.T, what string, cond func() bool) {
 		<-tick.C
 	}
 }
+
+// asyncQuick makes retries so short that tests in real time need not wait.
+var asyncQuick = async.Config{Queue: async.QueueConfig{MinRetry: time.Millisecond, MaxRetry: 5 * time.Millisecond}}
