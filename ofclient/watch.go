@@ -36,14 +36,22 @@ func (w *PortWatch) Next(ctx context.Context) ([]string, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
-		w.hub.mu.Lock()
-		names := w.order
-		w.order, w.dirty = nil, make(map[string]struct{})
-		w.hub.mu.Unlock()
-		if len(names) > 0 {
+		if names := w.take(); len(names) > 0 {
 			return names, nil
 		}
 	}
+}
+
+// take empties the watch; a closed one has nothing.
+func (w *PortWatch) take() []string {
+	w.hub.mu.Lock()
+	defer w.hub.mu.Unlock()
+	names := w.order
+	w.order, w.dirty = nil, make(map[string]struct{})
+	if _, open := w.hub.watches[w]; !open {
+		return nil
+	}
+	return names
 }
 
 // Close ends the watch; a waiting Next returns an error.
