@@ -56,15 +56,10 @@ func tryCreate(host *rtnl, p plan, ns *netNS) (linkInfo, error) {
 	if err != nil {
 		return linkInfo{}, fmt.Errorf("create veth %s: %w", p.host, err)
 	}
-	made, looked := replies[0].err, replies[1]
-	var link linkInfo
-	if looked.err == nil && len(looked.data) == 1 {
-		if link, err = parseLink(looked.data[0]); err != nil {
-			looked.err = err
-		}
-	}
+	made := replies[0].err
+	link, err := oneLink(p.host, replies[1])
 	switch {
-	case errors.Is(made, unix.EEXIST) && looked.err == nil:
+	case errors.Is(made, unix.EEXIST) && err == nil:
 		return linkInfo{}, &takenError{want: p.host, key: p.key, by: link}
 	case errors.Is(made, unix.EEXIST):
 		return linkInfo{}, describeTaken(p, ns)
@@ -74,9 +69,12 @@ func tryCreate(host *rtnl, p plan, ns *netNS) (linkInfo, error) {
 		return linkInfo{}, fmt.Errorf("create veth %s: %w; run as root or with CAP_NET_ADMIN in both network namespaces", p.host, made)
 	case made != nil:
 		return linkInfo{}, fmt.Errorf("create veth %s, peer %s in network namespace %q: %w", p.host, p.key.IfName, p.netNS, made)
-	case looked.err != nil || link.kind != "veth" || link.peer == 0:
+	case err == nil && (link.kind != "veth" || link.peer == 0):
+		err = fmt.Errorf("%s %q has its name", link.kindOr("interface"), link.name)
+	}
+	if err != nil {
 		// Someone renamed or removed the new interface at once; its other end still has its name.
-		err := fmt.Errorf("veth %s was made and is not there (%v); another program on this node changes new interfaces", p.host, looked.err)
+		err = fmt.Errorf("veth %s was made and is not there (%w); another program on this node changes new interfaces", p.host, err)
 		return linkInfo{}, differences{err, ns.run(func() error { return removeByName(p.key.IfName, p.mac) })}.err()
 	}
 	return link, nil
@@ -113,24 +111,24 @@ var errNoLink = errors.New("no such interface")
 // lookUp finds a link by name. The kernel also matches alternative names: a
 // caller that wants the link of that very name compares linkInfo.name.
 func lookUp(c *rtnl, name string) (linkInfo, error) {
-	return oneLink(c, name, func() ([]reply, error) { return c.do(getLinkByName(name)) })
+	replies, err := c.do(getLinkByName(name))
+	if err != nil {
+		return linkInfo{}, fmt.Errorf("look up interface %s: %w", name, err)
+	}
+	return oneLink(name, replies[0])
 }
 
-func oneLink(c *rtnl, what string, ask func() ([]reply, error)) (linkInfo, error) {
-	replies, err := ask()
-	if err != nil {
-		return linkInfo{}, fmt.Errorf("look up interface %s: %w", what, err)
-	}
-	last := replies[len(replies)-1]
+// oneLink reads the answer to a look-up.
+func oneLink(name string, r reply) (linkInfo, error) {
 	switch {
-	case errors.Is(last.err, unix.ENODEV):
-		return linkInfo{}, fmt.Errorf("interface %s: %w", what, errNoLink)
-	case last.err != nil:
-		return linkInfo{}, fmt.Errorf("look up interface %s: %w", what, last.err)
-	case len(last.data) != 1:
-		return linkInfo{}, fmt.Errorf("look up interface %s: the kernel answered with %d links", what, len(last.data))
+	case errors.Is(r.err, unix.ENODEV):
+		return linkInfo{}, fmt.Errorf("interface %s: %w", name, errNoLink)
+	case r.err != nil:
+		return linkInfo{}, fmt.Errorf("look up interface %s: %w", name, r.err)
+	case len(r.data) != 1:
+		return linkInfo{}, fmt.Errorf("look up interface %s: the kernel answered with %d links", name, len(r.data))
 	}
-	return parseLink(last.data[0])
+	return parseLink(r.data[0])
 }
 
 // removeByName deletes the link of that name and MAC in the thread's

@@ -87,14 +87,14 @@ func TestKeepMAC(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if err := keepMAC(c, got, iface.MAC); err != nil {
+		if err := keepMAC(c, "eth0", got, iface.MAC); err != nil {
 			t.Error(err)
 		}
 		if eth0, err = lookUp(c, "eth0"); err != nil || eth0.mac != iface.MAC {
 			t.Errorf("MAC is %v, %v, want %v", eth0.mac, err, iface.MAC)
 		}
 		// The kernel takes no multicast address: a stand-in for a program that changes it back at once.
-		wantText(t, keepMAC(c, got, ifstore.MAC{3, 0, 0, 0, 0, 1}), "eth0", iface.MAC.String(), "03:00:00:00:00:01", "udev")
+		wantText(t, keepMAC(c, "eth0", got, ifstore.MAC{3, 0, 0, 0, 0, 1}), "eth0", iface.MAC.String(), "03:00:00:00:00:01", "udev")
 		return nil
 	})
 }

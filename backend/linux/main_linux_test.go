@@ -110,7 +110,8 @@ func link(tb testing.TB, l *Linker, req podnet.Request) ifstore.Interface {
 	return iface
 }
 
-// hostLinks are the names of the host's links but lo and those OVS makes.
+// hostLinks are the names of the host's links but lo and those of Open vSwitch,
+// whose taps go some time after their owner was killed.
 func hostLinks(tb testing.TB) []string {
 	tb.Helper()
 	var names []string
@@ -123,7 +124,7 @@ func hostLinks(tb testing.TB) []string {
 			tb.Fatal(err)
 		}
 		for _, l := range links {
-			if name := l.Attrs().Name; name != "lo" && !strings.HasPrefix(name, "ovs-") {
+			if name := l.Attrs().Name; name != "lo" && name != "br0" && !strings.HasPrefix(name, "ovs-") {
 				names = append(names, name)
 			}
 		}

@@ -49,7 +49,7 @@ func setUpHostEnd(c *rtnl, index int, p plan) error {
 	if err != nil {
 		return err
 	}
-	return keepMAC(c, last, p.hostMAC)
+	return keepMAC(c, p.host, last, p.hostMAC)
 }
 
 // setUpContainerEnd configures the container's end; it runs inside the namespace.
@@ -86,7 +86,7 @@ func setUpContainerEnd(index int, p plan, noTXChecksum bool) error {
 	if err != nil {
 		return in(p, err)
 	}
-	return in(p, keepMAC(c, last, p.mac))
+	return in(p, keepMAC(c, p.key.IfName, last, p.mac))
 }
 
 // in says in which container err happened.
@@ -100,19 +100,22 @@ func in(p plan, err error) error {
 // keepMAC compares the MAC address that was read back with the one that flows
 // will be made for, and puts it right when something (udev, a policy daemon)
 // has changed it meanwhile.
-func keepMAC(c *rtnl, got reply, want ifstore.MAC) error {
-	link, err := oneLink(c, "just made", func() ([]reply, error) { return []reply{got}, nil })
+func keepMAC(c *rtnl, name string, got reply, want ifstore.MAC) error {
+	link, err := oneLink(name, got)
 	if err != nil || link.mac == want {
 		return err
 	}
 	changed := link.mac
-	link, err = oneLink(c, link.name, func() ([]reply, error) { return c.do(setMAC(link.index, want), getLink(link.index)) })
+	replies, err := c.do(setMAC(link.index, want), getLink(link.index))
 	if err != nil {
+		return fmt.Errorf("put the MAC address of %s back: %w", name, err)
+	}
+	if link, err = oneLink(name, replies[1]); err != nil {
 		return err
 	}
 	if link.mac != want {
 		return fmt.Errorf("MAC address of %s was changed to %v and stays %v instead of %v; exclude the interface from the program that does so (udev MACAddressPolicy=none)",
-			link.name, changed, link.mac, want)
+			name, changed, link.mac, want)
 	}
 	return nil
 }

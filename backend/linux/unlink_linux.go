@@ -54,13 +54,13 @@ func (l *Linker) UnlinkOrphan(ctx context.Context, key ifstore.Key) error {
 }
 
 // owns reports whether link is the host's end that Link made for key: a veth
-// of that very name which carries our alias, or, when the process was killed
-// before it could set one, the MAC address that only we derive.
+// of that very name which carries our alias or the MAC address that only we
+// derive. The alias comes a moment after creation, and administrators may change it.
 func owns(link linkInfo, name string, key ifstore.Key) bool {
 	if link.kind != "veth" || link.name != name {
 		return false
 	}
-	return link.alias == alias(key) || link.alias == "" && link.mac == hostMAC(key)
+	return link.alias == alias(key) || link.mac == hostMAC(key)
 }
 
 // remove deletes one link; gone already is as good.
