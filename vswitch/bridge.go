@@ -154,7 +154,7 @@ func (c *Client) waitBridge(ctx context.Context, info BridgeInfo) (BridgeInfo, e
 		return true, err
 	})
 	if err != nil {
-		return info, c.bridgeError(fmt.Errorf("no datapath id yet; is ovs-vswitchd running, and can it make a %q datapath (kernel module openvswitch for system)? %w", info.Datapath, err))
+		return info, c.bridgeError(fmt.Errorf("no datapath id yet (is ovs-vswitchd running? its log says why it cannot make a datapath of type %s): %w", info.Datapath, err))
 	}
 	return info, nil
 }

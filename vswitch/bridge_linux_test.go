@@ -128,6 +128,21 @@ func TestBridgeIsMissing(t *testing.T) {
 	}
 }
 
+// RS-22: a second Open vSwitch in the network namespace cannot have the
+// userspace datapath's devices, and says nothing about it in the database.
+func TestDatapathCannotBeMade(t *testing.T) {
+	setUp(t)
+	sw := vswitchtest.Start(t)
+	c := start(t, vswitch.Config{Endpoint: "unix:" + sw.DBSock()})
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if info, err := c.EnsureBridge(ctx); err == nil || !strings.Contains(err.Error(), "no datapath id yet") {
+		t.Errorf("%+v, %v", info, err)
+	} else {
+		t.Log(err)
+	}
+}
+
 func TestGateway(t *testing.T) {
 	sw, c := setUp(t)
 	ids := map[string]string{"podnet-owner": "test", "antrea-type": "gateway"}
