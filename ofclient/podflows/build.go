@@ -30,9 +30,8 @@ const (
 // gateway are what it is for (fact 34), and VLANs have none. The zone keeps our
 // entries apart from the host's, with which the kernel datapath shares them.
 const (
-	ctZone        uint16 = 0xe000
-	markGateway   uint32 = 1 // the gateway sent the connection's first packet
-	markGatewayOn uint32 = 1 // mask
+	ctZone      uint16 = 0xe000
+	markGateway uint32 = 1 // the gateway sent the connection's first packet
 )
 
 // Zone is the conntrack zone of the Pods' connections.

@@ -89,10 +89,9 @@ func (l *lab) addGateway() {
 	l.t.Helper()
 	gw := &station{name: "gateway", dev: gwName, mac: [6]byte{2, 0, 0, 0, 0, 1}}
 	l.vsctl("add-port", bridge, gwName, "--", "set", "interface", gwName, "type=internal", fmt.Sprintf("mac=%q", ifstore.MAC(gw.mac)))
-	l.raiseGateway()
+	l.raiseGateway(gw)
 	gw.iface.OFPort = l.ofport(gwName)
-	gw.conn = l.must(listen(gwName)).(*packet.Conn)
-	l.t.Cleanup(func() { gw.conn.Close() })
+	l.t.Cleanup(func() { l.ok(gw.conn.Close()) })
 	l.gateway = gw
 	l.node = podflows.Node{
 		Gateway: podflows.Gateway{OFPort: gw.iface.OFPort, MAC: gw.mac, Addrs: []netip.Addr{netip.MustParseAddr("10.10.0.1"), netip.MustParseAddr("fd10::1")}},
@@ -102,8 +101,8 @@ func (l *lab) addGateway() {
 	}
 }
 
-// raiseGateway configures gw0; it comes back bare when ovs-vswitchd restarts.
-func (l *lab) raiseGateway() {
+// raiseGateway configures gw0; it comes back bare when ovs-vswitchd restarts or renumbers it.
+func (l *lab) raiseGateway(gw *station) {
 	l.t.Helper()
 	link := l.must(netlink.LinkByName(gwName)).(netlink.Link)
 	for _, a := range []string{"10.10.0.1/24", "fd10::1/64"} {
@@ -112,6 +111,10 @@ func (l *lab) raiseGateway() {
 	l.ok(netlink.LinkSetUp(link))
 	// The second local subnet hangs on the same gateway.
 	l.ok(netlink.RouteReplace(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: mustNet("10.10.1.0/24")}))
+	if gw.conn != nil {
+		l.ok(gw.conn.Close())
+	}
+	gw.conn = l.must(listen(gwName)).(*packet.Conn)
 	for _, key := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
 		l.ok(os.WriteFile("/proc/sys/net/"+key, []byte("1"), 0o644))
 	}

@@ -6,20 +6,33 @@ import "github.com/antrea-lite/podnet/ofclient/ofp"
 func (f *flows) nodeTracking(gw Gateway) {
 	for _, ip := range ipFrames {
 		f.add(TableConntrack, 200, ip, end, ofp.CT{Zone: ctZone, Table: TableConntrackState})
-		// A reply that conntrack cannot place would reach its asker past the
-		// host's address translation, and be answered with a reset.
-		f.drop(TableConntrackState, 200, with(ip, ofp.CTState(ofp.CTInvalid|ofp.CTTracked, ofp.CTInvalid|ofp.CTTracked)))
-		f.add(TableCommit, 200, with(ip, ofp.CTState(ofp.CTNew|ofp.CTTracked, ofp.CTNew|ofp.CTTracked), from(fromPod)), TableOutput,
-			ofp.CT{Commit: true, Zone: ctZone, Table: ofp.TableNone})
-		if gw.OFPort == 0 {
-			continue
+		f.trackReplies(ip, gw)
+		f.commit(ip, fromPod)
+		if gw.OFPort != 0 {
+			f.commit(ip, fromGateway, set(ofp.CTMark(markGateway, markGateway)))
 		}
-		reply := ofp.CTReply | ofp.CTTracked
-		f.add(TableConntrackState, 190, with(ip, ofp.CTState(reply, reply), ofp.CTMark(markGateway, markGatewayOn), from(fromPod)),
-			TableEgressPolicy, setFact(factReply, factReply))
-		f.add(TableCommit, 200, with(ip, ofp.CTState(ofp.CTNew|ofp.CTTracked, ofp.CTNew|ofp.CTTracked), from(fromGateway)), TableOutput,
-			ofp.CT{Commit: true, Zone: ctZone, Table: ofp.TableNone, Exec: []ofp.Action{set(ofp.CTMark(markGateway, markGatewayOn))}})
 	}
+}
+
+// trackReplies turns what answers the gateway back to the gateway. An answer
+// that conntrack takes for invalid would go to its asker directly, past the host's
+// address translation, and be met with a reset; dropped, it is sent again. A
+// connection under way when ovs-vswitchd restarts is not harmed: the userspace
+// conntrack, which forgets it, takes its next packet for a new one.
+func (f *flows) trackReplies(ip ofp.Match, gw Gateway) {
+	invalid := ofp.CTInvalid | ofp.CTTracked
+	f.drop(TableConntrackState, 200, with(ip, ofp.CTState(invalid, invalid)))
+	if gw.OFPort != 0 {
+		reply := ofp.CTReply | ofp.CTTracked
+		f.add(TableConntrackState, 190, with(ip, ofp.CTState(reply, reply), ofp.CTMark(markGateway, markGateway), from(fromPod)),
+			TableEgressPolicy, setFact(factReply, factReply))
+	}
+}
+
+func (f *flows) commit(ip ofp.Match, class uint32, exec ...ofp.Action) {
+	isNew := ofp.CTNew | ofp.CTTracked
+	f.add(TableCommit, 200, with(ip, ofp.CTState(isNew, isNew), from(class)), TableOutput,
+		ofp.CT{Commit: true, Zone: ctZone, Table: ofp.TableNone, Exec: exec})
 }
 
 // nodeForwarding routes, switches, floods and delivers.
