@@ -262,8 +262,8 @@ func TestOVSKilledDuringBundles(t *testing.T) {
 		done := make(chan struct{}, 1000)
 		for worker := range 16 {
 			wg.Go(func() {
-				for i := range 60 {
-					n := 1 + round*1000 + worker*60 + i
+				for i := range 30 {
+					n := 1 + round*1000 + worker*30 + i
 					err := apply(t, c, pod(n, 5))
 					switch {
 					case err == nil:
@@ -282,7 +282,7 @@ func TestOVSKilledDuringBundles(t *testing.T) {
 				}
 			})
 		}
-		for range 200 {
+		for range 150 {
 			<-done
 		}
 		if err := s.KillVswitchd(); err != nil {

@@ -11,7 +11,7 @@ const idleTimeout = 10 * time.Second
 
 // More codes of ofp.ErrTypeBundleFailed.
 const (
-	codeExists   = 3
+	codeClosed   = 4
 	codeBadType  = 6
 	codeBadFlags = 7
 	codeUnsup    = 10
@@ -25,6 +25,7 @@ func bundleError(code uint16) *ofp.Error {
 type bundle struct {
 	xid   uint32 // of the message that opened it
 	flags uint16
+	ended bool // closed: it can be committed and no more added to
 	adds  []add
 	idle  *time.Timer
 }
@@ -73,11 +74,11 @@ func (s *session) bundleControl(f Faults, xid uint32, m *ofp.BundleControl) {
 		return
 	case m.Kind == ofp.BundleOpenRequest && b != nil:
 		s.closeBundle(m.BundleID)
-		s.reply(xid, bundleError(codeExists))
+		s.reply(xid, bundleError(ofp.ErrBundleBadID))
 		return
 	case m.Kind == ofp.BundleOpenRequest:
 		s.openBundle(m.BundleID, xid, m.Flags)
-	case m.Kind != ofp.BundleCommitRequest && m.Kind != ofp.BundleDiscardRequest:
+	case m.Kind != ofp.BundleCloseRequest && m.Kind != ofp.BundleCommitRequest && m.Kind != ofp.BundleDiscardRequest:
 		s.reply(xid, bundleError(codeBadType))
 		return
 	case b == nil:
@@ -87,6 +88,8 @@ func (s *session) bundleControl(f Faults, xid uint32, m *ofp.BundleControl) {
 		s.closeBundle(m.BundleID)
 		s.reply(xid, bundleError(codeBadFlags))
 		return
+	case m.Kind == ofp.BundleCloseRequest:
+		b.ended = true
 	default:
 		s.closeBundle(m.BundleID)
 		if m.Kind == ofp.BundleCommitRequest && !s.commit(f, xid, b) {
@@ -122,6 +125,10 @@ func (s *session) bundleAdd(f Faults, xid uint32, m *ofp.BundleAdd) {
 	switch {
 	case b == nil:
 		b = s.openBundle(m.BundleID, xid, m.Flags) // as Open vSwitch does, without a word
+	case b.ended:
+		s.closeBundle(m.BundleID)
+		s.reply(xid, bundleError(codeClosed))
+		return
 	case b.flags != m.Flags:
 		s.closeBundle(m.BundleID)
 		s.reply(xid, bundleError(codeBadFlags))

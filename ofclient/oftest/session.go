@@ -217,9 +217,11 @@ func (s *session) handle(f Faults, xid uint32, m ofp.Message) {
 	case *ofp.FlowStatsRequest:
 		s.listFlows(xid, m)
 	case *ofp.FlowMod:
-		if e := s.sw.judge(f.FailAdd, *m); e != nil {
-			s.reply(xid, e)
-			return
+		for _, fail := range []func(ofp.FlowMod) *ofp.Error{f.FailAdd, f.FailCommit} {
+			if e := s.sw.judge(fail, *m); e != nil {
+				s.reply(xid, e)
+				return
+			}
 		}
 		s.sw.applyFlows([]ofp.FlowMod{*m})
 	case *ofp.BundleControl:
