@@ -15,7 +15,7 @@ const (
 	PathPorts  = "/v1/ports"
 	PathStatus = "/v1/status"
 	PathCheck  = "/v1/check"
-	PathFlows  = "/v1/flows" // ?pod=NAMESPACE/NAME or ?name=HOST-INTERFACE or ?container=ID
+	PathFlows  = "/v1/flows" // ?q=POD, NAMESPACE/POD, HOST-INTERFACE or the beginning of a CONTAINER-ID
 )
 
 // Port is one interface of a Pod.

@@ -1,0 +1,370 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-lite/podnet/backend/linux"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/cniserver"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/health"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/ipam"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/metrics"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/single"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/unixsock"
+	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
+	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/ofclient"
+	"github.com/antrea-lite/podnet/ofclient/podflows"
+	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/vswitch"
+)
+
+// agent is one running agent. Its fields are set before any part runs.
+type agent struct {
+	conf    *config.Config
+	node    config.Node
+	version string
+	started time.Time
+
+	metrics *metrics.Metrics
+	health  *health.Health
+	leases  *ipam.Manager
+	ovs     *vswitch.Client
+	of      *ofclient.Client
+	flows   *podflows.Installer
+	net     *podnet.Network
+	keeper  *keeper
+
+	restored atomic.Bool   // the interfaces of the bridge are known
+	dbWake   chan struct{} // one token: OVSDB came (back)
+}
+
+// Run runs the agent until ctx ends, which is a success, or a part fails. The
+// configuration must have been checked; node is what Check returned.
+func Run(ctx context.Context, conf *config.Config, node config.Node, version string) (err error) {
+	if err := checkKernel(); err != nil {
+		return err
+	}
+	lock, err := single.Acquire(conf.LockFile())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	listener, err := unixsock.Listen(conf.CNISocket)
+	if err != nil {
+		return fmt.Errorf("cniSocket: %w", err)
+	}
+	defer listener.Close()
+	var page net.Listener
+	if conf.MetricsAddress != "" {
+		if page, err = net.Listen("tcp", conf.MetricsAddress); err != nil {
+			return fmt.Errorf("metricsAddress: %w: end the process that has the port, or choose another", err)
+		}
+		defer page.Close()
+	}
+	a := &agent{conf: conf, node: node, version: version, started: time.Now(), dbWake: make(chan struct{}, 1)}
+	if a.leases, err = ipam.New(ctx, ipam.Config{Dir: conf.StateDir, Network: conf.Bridge, Ranges: ranges(node), BootID: bootID()}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.leases.Close()) }()
+	if err := a.compose(); err != nil {
+		return err
+	}
+	return a.run(ctx, listener, page)
+}
+
+func ranges(node config.Node) []ipam.Range {
+	out := make([]ipam.Range, len(node.PodCIDRs))
+	for i, p := range node.PodCIDRs {
+		out[i] = ipam.Range{Prefix: p, Gateway: node.Gateways[i]}
+	}
+	return out
+}
+
+// compose makes the parts and connects them; nothing runs yet.
+func (a *agent) compose() (err error) {
+	a.metrics = metrics.New(a.version)
+	if a.ovs, err = vswitch.New(vswitch.Config{Endpoint: a.conf.OVSDB, Bridge: a.conf.Bridge, Datapath: a.conf.Datapath,
+		Observer: wakeOnConnect{a.metrics.OVSDB(), a.dbWake}}); err != nil {
+		return err
+	}
+	kind, address, _ := strings.Cut(a.conf.OpenFlowEndpoint(), ":")
+	dial := ofclient.DialUnix(address)
+	if kind == "tcp" {
+		dial = ofclient.DialTCP(address)
+	}
+	if a.of, err = ofclient.New(ofclient.Config{Dial: dial, Replay: a.replay, ListPeriod: time.Duration(a.conf.SyncPeriod), Observer: a.metrics.OpenFlow()}); err != nil {
+		return err
+	}
+	if a.flows, err = podflows.New(podflows.Config{Sender: a.of, Node: podflows.Node{PodCIDRs: a.node.PodCIDRs}}); err != nil {
+		return err
+	}
+	linker, err := linux.NewLinker(linux.Config{HostPrefix: a.conf.HostPrefix, MTU: a.conf.MTU, DisableTXChecksum: a.conf.Datapath == "netdev"})
+	if err != nil {
+		return err
+	}
+	ports := portTable{a.of}
+	a.net, err = podnet.New(podnet.Config{
+		Linker: taggedLinker{linker},
+		Readiness: linux.NewReadiness(linux.ReadinessConfig{
+			Ports: a.ovs, Watches: []linux.NameWatch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: ports.describe}),
+		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: ports,
+		Events: a.event, Observer: a.metrics.Network(),
+		NotReadyAfter: time.Duration(a.conf.NotReadyAfter), SweepInterval: time.Duration(a.conf.SyncPeriod),
+	})
+	if err != nil {
+		return err
+	}
+	a.metrics.Interfaces(a.net.Interfaces)
+	addresses := make([]netip.Prefix, len(a.node.PodCIDRs))
+	for i, p := range a.node.PodCIDRs {
+		addresses[i] = netip.PrefixFrom(a.node.Gateways[i], p.Bits())
+	}
+	a.keeper = &keeper{ovs: a.ovs, flows: a.flows, bridgeName: a.conf.Bridge, cidrs: a.node.PodCIDRs, period: time.Duration(a.conf.SyncPeriod),
+		conf: gateway.Config{Name: a.conf.Gateway.Name, MTU: a.conf.MTU, Addresses: addresses},
+		wake: make(chan struct{}, 1), numbered: make(chan struct{})}
+	a.health = health.New(
+		health.Part{Name: "ovsdb", Check: a.checkOVSDB},
+		health.Part{Name: "gateway", Check: a.keeper.check, Limits: true},
+		health.Part{Name: "interfaces", Check: a.Started},
+		health.Part{Name: "openflow", Check: a.checkOpenFlow, Limits: true},
+	)
+	return nil
+}
+
+// replay brings a new OpenFlow session to the state of the node.
+func (a *agent) replay(ctx context.Context, conn *ofclient.Conn) error {
+	return a.net.Replay(ctx, func(ctx context.Context, ifaces []ifstore.Interface) error {
+		return a.flows.Replay(ctx, conn, ifaces)
+	})
+}
+
+// event logs what the owner of a Pod should see; without Kubernetes there is nowhere else.
+func (a *agent) event(ctx context.Context, e podnet.Event) {
+	a.metrics.Event(e)
+	klog.FromContext(ctx).Info("Pod event", "type", e.Type, "pod", e.Pod.String(), "interface", e.Key.String(), "message", e.Message)
+}
+
+// run runs the parts. The CNI server ends first, while its calls can still
+// reach Open vSwitch; then the rest.
+func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
+	conf, err := newCNIConf(a.conf.CNIConfDir, a.conf.CNISocket)
+	if err != nil {
+		return err
+	}
+	base, stopBase := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopBase()
+	group, base := errgroup.WithContext(base)
+	serving, stopServing := context.WithCancel(base)
+	defer stopServing()
+	defer context.AfterFunc(ctx, stopServing)()
+
+	part := func(name string, run func(context.Context) error) {
+		group.Go(func() error {
+			logger := klog.FromContext(base).WithValues("part", name)
+			if err := run(klog.NewContext(base, logger)); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+			return nil
+		})
+	}
+	part("ovsdb", a.ovs.Run)
+	part("bridge and gateway", a.keeper.Run)
+	part("gateway watch", a.keeper.watchKernel)
+	part("gateway port", func(ctx context.Context) error {
+		w := a.ovs.WatchOFPorts()
+		defer w.Close()
+		return a.keeper.watchPort(ctx, w)
+	})
+	part("interfaces", a.restore)
+	part("openflow", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.of.Run) })
+	part("network", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.net.Run) })
+	if page != nil {
+		part("health page", func(ctx context.Context) error { return serve(ctx, page, a.pageHandler()) })
+	}
+	if a.conf.CNIConfDir != "" {
+		part("CNI configuration", func(ctx context.Context) error { return a.announce(ctx, conf) })
+	}
+	group.Go(func() error {
+		defer stopBase()
+		return serve(serving, listener, a.socketHandler())
+	})
+	klog.FromContext(ctx).Info("Agent started", "version", a.version, "pid", os.Getpid(), "bridge", a.conf.Bridge, "socket", a.conf.CNISocket)
+	err = group.Wait()
+	klog.FromContext(ctx).Info("Agent ended", "err", err)
+	return err
+}
+
+// after runs next once ready is closed.
+func after(ctx context.Context, ready <-chan struct{}, next func(context.Context) error) error {
+	select {
+	case <-ready:
+		return next(ctx)
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// restore learns the interfaces of the bridge when OVSDB is there, and again
+// whenever it comes back.
+func (a *agent) restore(ctx context.Context) error {
+	log := klog.FromContext(ctx)
+	return after(ctx, a.keeper.numbered, func(ctx context.Context) error {
+		for {
+			err := a.net.Reconcile(ctx)
+			if err == nil && !a.restored.Load() {
+				// Leases may be lost while Pods live on; what Pods have must not be given out again.
+				if err := a.leases.Adopt(ctx, a.net.Interfaces()); err != nil {
+					log.Error(err, "Not every address of a restored Pod could be reserved")
+				}
+				a.restored.Store(true)
+			}
+			var again <-chan time.Time
+			if err != nil {
+				log.V(1).Info("The interfaces cannot be read yet", "err", err)
+				again = time.After(retryMin)
+			}
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-a.dbWake:
+				a.keeper.Wake()
+			case <-again:
+			}
+		}
+	})
+}
+
+// announce installs the CNI configuration file once the agent is ready.
+func (a *agent) announce(ctx context.Context, conf *cniConf) error {
+	if err := conf.removeOther(); err != nil {
+		return err
+	}
+	tick := time.NewTicker(retryMin)
+	defer tick.Stop()
+	for a.health.Ready() != nil {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+	return conf.install()
+}
+
+// Started implements cniserver.Gate.
+func (a *agent) Started() error {
+	if a.restored.Load() {
+		return nil
+	}
+	for _, check := range []func() error{a.checkOVSDB, a.keeper.check} {
+		if err := check(); err != nil {
+			return fmt.Errorf("the interfaces of the bridge are not known yet: %w", err)
+		}
+	}
+	return errors.New("the interfaces of the bridge are not known yet")
+}
+
+// Ready implements cniserver.Gate.
+func (a *agent) Ready() *cniapi.Error { return a.health.Ready() }
+
+func (a *agent) checkOVSDB() error {
+	s := a.ovs.Status()
+	return link(s.Connected, "OVSDB at "+a.conf.OVSDB, s.LastError)
+}
+
+func (a *agent) checkOpenFlow() error {
+	s := a.of.Status()
+	what := "OpenFlow at " + a.conf.OpenFlowEndpoint()
+	if s.Connected && !s.Ready {
+		return errors.New(what + " is connected, the replay of flows is not done yet")
+	}
+	return link(s.Ready, what, s.LastError)
+}
+
+func link(ok bool, what, lastError string) error {
+	switch {
+	case ok:
+		return nil
+	case lastError != "":
+		return fmt.Errorf("%s is not connected: %s", what, lastError)
+	}
+	return fmt.Errorf("%s is not connected yet", what)
+}
+
+// pageHandler serves the pages on loopback.
+func (a *agent) pageHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.metrics.Handler())
+	mux.HandleFunc("GET /healthz", a.health.Healthz)
+	mux.HandleFunc("GET /readyz", a.health.Readyz)
+	return mux
+}
+
+// socketHandler serves the CNI verbs and the questions of the sub-commands.
+func (a *agent) socketHandler() http.Handler {
+	mux := http.NewServeMux()
+	cniserver.New(cniserver.Config{Network: &cniNetwork{net: a.net}, Gate: a, Observe: a.metrics.Call}).Register(mux)
+	a.registerQueries(mux)
+	return mux
+}
+
+// wakeOnConnect tells of a new OVSDB connection, too.
+type wakeOnConnect struct {
+	vswitch.Observer
+	wake chan struct{}
+}
+
+// Connected implements vswitch.Observer.
+func (w wakeOnConnect) Connected(current bool) {
+	w.Observer.Connected(current)
+	if current {
+		select {
+		case w.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func checkKernel() error {
+	release, err := Kernel()
+	if err != nil {
+		return err
+	}
+	if Older(release, MinKernel) {
+		return fmt.Errorf("Linux %s is too old: update it to %s or later", release, MinKernel)
+	}
+	return nil
+}
+
+// Kernel returns the kernel's release.
+func Kernel() (string, error) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return "", fmt.Errorf("uname: %w", err)
+	}
+	return unix.ByteSliceToString(u.Release[:]), nil
+}
+
+// bootID tells one boot from another; "" where the kernel does not say.
+func bootID() string {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}

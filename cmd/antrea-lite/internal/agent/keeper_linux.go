@@ -1,0 +1,267 @@
+package agent
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
+	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/ofclient/podflows"
+	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/vswitch"
+)
+
+const (
+	// gatewayOwner differs from the Pods' mark: podnet reads every port with that.
+	gatewayOwner = "antrea-lite-gateway"
+
+	ensureTime = 20 * time.Second // for one attempt
+	retryMin   = 200 * time.Millisecond
+	retryMax   = 5 * time.Second
+)
+
+// keeper keeps the bridge and the gateway as configured: at the start, whenever
+// OVSDB, OpenFlow or the kernel tell of a change, and once in a period.
+type keeper struct {
+	ovs        *vswitch.Client
+	flows      *podflows.Installer
+	conf       gateway.Config
+	bridgeName string
+	cidrs      []netip.Prefix
+	period     time.Duration
+
+	wake     chan struct{} // one token: look again
+	numbered chan struct{} // closed once the pipeline knows the gateway
+
+	mu     sync.Mutex
+	bridge vswitch.BridgeInfo
+	info   vswitch.Info
+	state  gateway.State
+	ofport uint32
+	node   *podflows.Node // as last set
+	err    error          // why the last attempt failed; nil when all is well
+}
+
+// Wake asks for another look; it never blocks.
+func (k *keeper) Wake() {
+	select {
+	case k.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run looks until ctx ends. An error that waiting cannot cure ends it.
+func (k *keeper) Run(ctx context.Context) error {
+	log := klog.FromContext(ctx)
+	pause := retryMin
+	for {
+		err := k.ensure(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if k.remember(err) {
+			if err != nil {
+				log.Info("Bridge and gateway are not as they have to be yet", "why", err)
+			} else {
+				log.Info("Bridge and gateway are as they have to be", "gateway", k.conf.Name)
+			}
+		}
+		next := k.period
+		if err != nil {
+			if fatal(err) {
+				return err
+			}
+			next, pause = pause, min(2*pause, retryMax)
+		} else {
+			pause = retryMin
+		}
+		timer := time.NewTimer(next)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-k.wake:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// remember keeps the outcome and reports whether it differs from the last one,
+// so that a fault that lasts is logged once.
+func (k *keeper) remember(err error) (news bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	news = (err == nil) != (k.err == nil) || err != nil && err.Error() != k.err.Error()
+	k.err = err
+	return news
+}
+
+// permanentError is a fault that only a human can cure.
+type permanentError struct{ error }
+
+func (e permanentError) Unwrap() error { return e.error }
+
+func fatal(err error) bool {
+	var p permanentError
+	return errors.As(err, &p)
+}
+
+// passing tells whether an error of Open vSwitch may go away by waiting.
+func passing(err error) bool {
+	return errors.Is(err, podnet.ErrNotConnected) || errors.Is(err, podnet.ErrOutcomeUnknown) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+func (k *keeper) ensure(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ensureTime)
+	defer cancel()
+	info, err := k.ovs.Info(ctx)
+	if err != nil {
+		return err
+	}
+	if err := OVSTooOld(info); err != nil {
+		return permanentError{err}
+	}
+	bridge, err := k.ovs.EnsureBridge(ctx)
+	if err != nil {
+		if !passing(err) {
+			err = permanentError{err}
+		}
+		return err
+	}
+	ports, err := k.ovs.Ports(ctx)
+	if err != nil {
+		return err
+	}
+	if foreign := podnet.AntreaPorts(ports); len(foreign) > 0 {
+		return permanentError{fmt.Errorf("bridge %s has Pods of another manager, for example port %s: stop that one and delete its bridge, or choose another with --bridge", k.bridgeName, foreign[0])}
+	}
+	key, err := k.ovs.EnsureInternalPort(ctx, k.conf.Name, newMAC(), map[string]string{"podnet-owner": gatewayOwner, "antrea-type": "gateway"})
+	if err != nil {
+		if errors.Is(err, podnet.ErrPortExists) {
+			err = permanentError{err}
+		}
+		return fmt.Errorf("gateway: %w", err)
+	}
+	ofport, err := k.ovs.WaitOFPort(ctx, key)
+	if err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	found, err := gateway.Look(k.conf.Name)
+	if err != nil {
+		return err
+	}
+	if err := k.tell(ctx, ofport, found); err != nil {
+		return err
+	}
+	state, changed, err := gateway.Apply(k.conf)
+	if len(changed) > 0 {
+		klog.FromContext(ctx).Info("Changed the gateway", "gateway", k.conf.Name, "changes", changed)
+	}
+	if err != nil {
+		return err
+	}
+	k.mu.Lock()
+	k.info, k.bridge, k.state, k.ofport = info, bridge, state, ofport
+	k.mu.Unlock()
+	// Its own link-local address, which belongs to the pipeline as well, may have appeared only now.
+	return k.tell(ctx, ofport, state)
+}
+
+// tell gives the pipeline the gateway, when it differs from what it has.
+func (k *keeper) tell(ctx context.Context, ofport uint32, state gateway.State) error {
+	node := podflows.Node{
+		Gateway:  podflows.Gateway{OFPort: ofport, MAC: state.MAC, Addrs: addrsOf(k.conf.Addresses)},
+		PodCIDRs: k.cidrs,
+	}
+	for _, p := range state.Addresses {
+		if p.Addr().IsLinkLocalUnicast() && p.Addr().Is6() {
+			node.Gateway.Addrs = append(node.Gateway.Addrs, p.Addr())
+		}
+	}
+	k.mu.Lock()
+	same := k.node != nil && reflect.DeepEqual(*k.node, node)
+	k.mu.Unlock()
+	if same {
+		return nil
+	}
+	if err := k.flows.SetNode(ctx, node); err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	k.mu.Lock()
+	first := k.node == nil
+	k.node = &node
+	k.mu.Unlock()
+	if first {
+		close(k.numbered)
+	}
+	return nil
+}
+
+// check says whether bridge and gateway are well.
+func (k *keeper) check() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == nil && k.ofport == 0 {
+		return errors.New("Open vSwitch has not answered yet")
+	}
+	return k.err
+}
+
+// watch wakes the keeper when the kernel tells of a change of the gateway, or
+// when names come from a port watch that are the gateway's.
+func (k *keeper) watchKernel(ctx context.Context) error {
+	for {
+		err := gateway.Watch(ctx, k.conf.Name, k.Wake)
+		if ctx.Err() != nil {
+			return nil
+		}
+		klog.FromContext(ctx).V(1).Info("Watching the gateway anew", "err", err)
+		k.Wake()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retryMin):
+		}
+	}
+}
+
+// nameWatch is a port watch of OVSDB or OpenFlow.
+type nameWatch interface {
+	Next(ctx context.Context) ([]string, error)
+}
+
+func (k *keeper) watchPort(ctx context.Context, w nameWatch) error {
+	for {
+		names, err := w.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("watch the gateway's port: %w", err)
+		}
+		for _, name := range names {
+			if name == k.conf.Name {
+				k.Wake()
+			}
+		}
+	}
+}
+
+// newMAC returns a random address of those for local use. The gateway gets one
+// of our own, written down in OVSDB, so that nobody else changes it later.
+func newMAC() ifstore.MAC {
+	var m ifstore.MAC
+	rand.Read(m[:]) // never fails, see crypto/rand
+	m[0] = m[0]&^1 | 2
+	return m
+}

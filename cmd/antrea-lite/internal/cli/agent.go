@@ -1,0 +1,72 @@
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/agent"
+)
+
+func (a *app) agentCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "agent",
+		Short: "Run the node agent",
+		Long: `Run the node agent until SIGTERM or SIGINT. It needs root and a running Open vSwitch.
+
+Settings come from a YAML file (--config) and from flags, which win. Every flag
+has a key in the file:
+
+  podCIDRs: [10.10.0.0/24, "fd00:10::/64"]   # one IPv4, one IPv6 or both; required
+  bridge: br-int
+  datapath: system                           # or netdev, the userspace datapath
+  ovsdb: unix:/run/openvswitch/db.sock
+  openflow: ""                               # default unix:OVSRUNDIR/BRIDGE.mgmt
+  ovsRunDir: /run/openvswitch
+  gateway:
+    name: antrea-gw0
+    addresses: []                            # default the first of each Pod CIDR
+  mtu: 1500
+  hostPrefix: pod
+  cniSocket: /run/antrea-lite/cni.sock
+  cniConfDir: ""                             # such as /etc/cni/net.d
+  metricsAddress: 127.0.0.1:10351            # /metrics, /healthz, /readyz
+  stateDir: /run/antrea-lite/leases          # address leases; should die with the boot
+  lockDir: /run/antrea-lite
+  notReadyAfter: 30s
+  syncPeriod: 1m
+  verbosity: 0
+
+The agent may start before Open vSwitch and waits for it. It leaves Pods, flows
+and the gateway as they are when it ends.`,
+		Example: `  # Kernel datapath, dual stack
+  antrea-lite agent --pod-cidrs 10.10.0.0/24,fd00:10::/64
+
+  # Userspace datapath on a bridge of its own, with a CNI configuration for the runtime
+  antrea-lite agent --pod-cidrs 10.20.0.0/24 --datapath netdev --bridge br-pods --cni-conf-dir /etc/cni/net.d
+
+  # From a file, one setting overridden
+  antrea-lite agent --config /etc/antrea-lite/agent.yaml --mtu 8950`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.load(cmd); err != nil {
+				return err
+			}
+			node, err := a.conf.Check()
+			if err != nil {
+				return err
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+			defer stop()
+			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(a.conf.Verbosity), textlogger.Output(cmd.ErrOrStderr())))
+			klog.SetLogger(logger) // for libraries that do not take it from a context
+			return agent.Run(klog.NewContext(ctx, logger), a.conf, node, a.version)
+		},
+	}
+	a.conf.Bind(cmd.Flags())
+	return cmd
+}

@@ -1,0 +1,261 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netlink"
+
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/agent"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/api"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
+	"github.com/antrea-lite/podnet/vswitch"
+)
+
+// askTime bounds each question to a daemon.
+const askTime = 3 * time.Second
+
+// report collects findings.
+type report []api.Finding
+
+func (r *report) ok(what, found string) {
+	*r = append(*r, api.Finding{Level: api.OK, What: what, Found: found})
+}
+
+func (r *report) warn(what, found, remedy string) {
+	*r = append(*r, api.Finding{Level: api.Warn, What: what, Found: found, Remedy: remedy})
+}
+
+func (r *report) fail(what, found, remedy string) {
+	*r = append(*r, api.Finding{Level: api.Fail, What: what, Found: found, Remedy: remedy})
+}
+
+// Check looks at everything. loadErr is why the configuration could not be
+// read; the defaults are looked at then.
+func Check(ctx context.Context, conf *config.Config, loadErr error) []api.Finding {
+	var r report
+	node, err := conf.Check()
+	switch {
+	case loadErr != nil:
+		r.fail("configuration", loadErr.Error(), "the rest of this check uses the defaults")
+	case err != nil:
+		r.fail("configuration", err.Error(), "")
+	default:
+		r.ok("configuration", fmt.Sprintf("Pod ranges %s", joinPrefixes(node.PodCIDRs)))
+	}
+	r.kernel()
+	r.user()
+	running := r.agent(ctx, conf)
+	r.ovs(ctx, conf, running)
+	r.gateway(conf, node, err == nil)
+	r.uplink(conf)
+	return r
+}
+
+func (r *report) kernel() {
+	release, err := agent.Kernel()
+	switch {
+	case err != nil:
+		r.fail("kernel", err.Error(), "")
+	case agent.Older(release, agent.MinKernel):
+		r.fail("kernel", "Linux "+release, "update it to "+agent.MinKernel+" or later")
+	default:
+		r.ok("kernel", "Linux "+release)
+	}
+}
+
+func (r *report) user() {
+	if os.Geteuid() != 0 {
+		r.warn("user", fmt.Sprintf("uid %d", os.Geteuid()), "run the check as root; sockets and settings may not be readable")
+	}
+}
+
+// agent asks the running agent for what only it knows.
+func (r *report) agent(ctx context.Context, conf *config.Config) (running bool) {
+	ctx, cancel := context.WithTimeout(ctx, 3*askTime)
+	defer cancel()
+	client := api.NewClient(conf.CNISocket)
+	var s api.Status
+	if err := client.Get(ctx, api.PathStatus, url.Values{}, &s); err != nil {
+		if errors.Is(err, api.ErrNoAgent) {
+			r.fail("agent", err.Error(), "")
+		} else {
+			r.fail("agent", err.Error(), "see its log")
+		}
+		return false
+	}
+	r.ok("agent", fmt.Sprintf("version %s, pid %d", s.Version, s.PID))
+	if fi, err := os.Stat(conf.CNISocket); err == nil {
+		if mode := fi.Mode().Perm(); mode != 0o600 {
+			r.fail("CNI socket", fmt.Sprintf("%s has mode %04o", conf.CNISocket, mode), "whoever opens it rules the node's network: chmod 600 it, and see who changed it")
+		} else {
+			r.ok("CNI socket", conf.CNISocket+", mode 0600")
+		}
+	}
+	var findings []api.Finding
+	if err := client.Get(ctx, api.PathCheck, url.Values{}, &findings); err != nil {
+		r.fail("agent", err.Error(), "see its log")
+		return true
+	}
+	*r = append(*r, findings...)
+	return true
+}
+
+// ovs looks at Open vSwitch itself, as the agent would.
+func (r *report) ovs(ctx context.Context, conf *config.Config, running bool) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	client, err := vswitch.New(vswitch.Config{Endpoint: conf.OVSDB, Bridge: conf.Bridge, Datapath: conf.Datapath})
+	if err != nil {
+		r.fail("OVSDB", err.Error(), "")
+		return
+	}
+	done := make(chan struct{})
+	runCtx, stop := context.WithCancel(ctx)
+	go func() {
+		defer close(done)
+		// Its error is that of the questions below.
+		_ = client.Run(runCtx)
+	}()
+	defer func() { stop(); <-done }()
+	info, err := client.Info(ctx)
+	if err != nil {
+		cause := err.Error()
+		if last := client.Status().LastError; last != "" {
+			cause = last
+		}
+		r.fail("OVSDB", conf.OVSDB+": "+cause, "start ovsdb-server, or correct ovsdb in the configuration")
+		return
+	}
+	r.version(info)
+	if len(info.DatapathTypes) > 0 && !slices.Contains(info.DatapathTypes, conf.Datapath) {
+		r.fail("datapath", conf.Datapath+" is none of "+strings.Join(info.DatapathTypes, ", "), "load the kernel module openvswitch, or use datapath: netdev")
+	}
+	ports, err := client.Ports(ctx)
+	switch {
+	case err != nil && running:
+		r.fail("bridge", err.Error(), "the agent makes it; see its log")
+	case err != nil:
+		r.warn("bridge", err.Error(), "the agent makes it when it starts")
+	default:
+		r.ok("bridge", fmt.Sprintf("%s with %d ports", conf.Bridge, len(ports)))
+		for _, p := range ports {
+			if p.Error != "" {
+				r.warn("port "+p.Name, p.Error, "if its Pod is gone the agent removes it; else see ovs-vswitchd's log")
+			}
+		}
+	}
+	r.dial(ctx, "OpenFlow", conf.OpenFlowEndpoint(), "start ovs-vswitchd; the socket appears with the bridge")
+}
+
+func (r *report) version(info vswitch.Info) {
+	switch err := agent.OVSTooOld(info); {
+	case err != nil:
+		r.fail("Open vSwitch", err.Error(), "")
+	case info.OVSVersion == "":
+		r.ok("Open vSwitch", "version not recorded, schema "+info.DBSchema)
+	case agent.Older(info.OVSVersion, agent.GoodCTFlush):
+		r.warn("Open vSwitch", info.OVSVersion, "tracked connections of a removed Pod stay until they expire; "+agent.GoodCTFlush+" and later delete them")
+	default:
+		r.ok("Open vSwitch", info.OVSVersion+", schema "+info.DBSchema)
+	}
+}
+
+func (r *report) dial(ctx context.Context, what, endpoint, remedy string) {
+	kind, address, _ := strings.Cut(endpoint, ":")
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, kind, address)
+	if err != nil {
+		r.fail(what, err.Error(), remedy)
+		return
+	}
+	conn.Close()
+	r.ok(what, endpoint)
+}
+
+// gateway compares the node's own interface with the configuration.
+func (r *report) gateway(conf *config.Config, node config.Node, known bool) {
+	what := "gateway " + conf.Gateway.Name
+	state, err := gateway.Look(conf.Gateway.Name)
+	if err != nil {
+		r.fail(what, err.Error(), "the agent makes it when it starts")
+		return
+	}
+	var wrong []string
+	if !state.Up {
+		wrong = append(wrong, "it is down")
+	}
+	if state.MTU != conf.MTU {
+		wrong = append(wrong, fmt.Sprintf("MTU %d, configured %d", state.MTU, conf.MTU))
+	}
+	v4, v6 := false, false
+	for i, p := range node.PodCIDRs {
+		want := netip.PrefixFrom(node.Gateways[i], p.Bits())
+		v4, v6 = v4 || p.Addr().Is4(), v6 || p.Addr().Is6()
+		if !slices.Contains(state.Addresses, want) {
+			wrong = append(wrong, want.String()+" is missing")
+		}
+	}
+	for _, a := range state.Addresses {
+		if known && !a.Addr().IsLinkLocalUnicast() && !slices.Contains(node.Gateways, a.Addr()) {
+			wrong = append(wrong, a.String()+" does not belong there")
+		}
+	}
+	if wrong != nil {
+		r.fail(what, strings.Join(wrong, "; "), "the agent corrects it within moments; if it comes back, find who else changes it")
+	} else {
+		r.ok(what, fmt.Sprintf("up, MTU %d, %s", state.MTU, joinPrefixes(state.Addresses)))
+	}
+	bad := 0
+	for _, s := range gateway.Settings(conf.Gateway.Name, v4, v6) {
+		now, err := s.Read()
+		switch {
+		case err != nil:
+			r.fail("kernel setting", err.Error(), "")
+			bad++
+		case now != s.Value:
+			r.fail("kernel setting", fmt.Sprintf("%s is %s, has to be %s: %s", s.Path, now, s.Value, s.Why), "the agent sets it; if it comes back, find who else does (sysctl.d, NetworkManager)")
+			bad++
+		}
+	}
+	if bad == 0 && known {
+		r.ok("kernel settings", "as the gateway needs them")
+	}
+}
+
+// uplink compares the MTU with that of the interface that leads out.
+func (r *report) uplink(conf *config.Config) {
+	routes, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Dst: nil}, netlink.RT_FILTER_DST)
+	if err != nil {
+		r.warn("MTU", "the default route cannot be read: "+err.Error(), "")
+		return
+	}
+	for _, route := range routes {
+		link, err := netlink.LinkByIndex(route.LinkIndex)
+		if err != nil {
+			continue
+		}
+		if mtu := link.Attrs().MTU; mtu < conf.MTU {
+			r.warn("MTU", fmt.Sprintf("Pods have %d, %s has %d", conf.MTU, link.Attrs().Name, mtu), fmt.Sprintf("large packets to other nodes are fragmented or lost: set mtu: %d", mtu))
+			return
+		}
+	}
+	r.ok("MTU", fmt.Sprintf("Pods have %d, no default route has less", conf.MTU))
+}
+
+func joinPrefixes(list []netip.Prefix) string {
+	out := make([]string, len(list))
+	for i, p := range list {
+		out[i] = p.String()
+	}
+	return strings.Join(out, ", ")
+}
