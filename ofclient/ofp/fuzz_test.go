@@ -41,10 +41,25 @@ func goldenFrames(tb testing.TB) map[string][][]byte {
 	return frames
 }
 
-// seed adds the golden frames and the samples of the wanted types, from byte skip on.
+// seed adds the golden frames and the samples of the wanted types, from byte
+// skip on. Long lists are cut into lists of one: the fuzzer wastes its time on
+// making long inputs shorter.
 func seed(f *testing.F, skip int, types ...Type) {
 	f.Helper()
-	add := func(frame []byte) {
+	var add func(frame []byte)
+	add = func(frame []byte) {
+		if len(frame) > 512 {
+			_, m, err := Decode(frame)
+			if err != nil {
+				f.Fatal(err)
+			}
+			if reply, ok := m.(*FlowStatsReply); ok && len(reply.Flows) > 1 {
+				for i := range reply.Flows {
+					add(mustAppend(f, 1, &FlowStatsReply{Flows: reply.Flows[i : i+1]}))
+				}
+				return
+			}
+		}
 		for _, t := range types {
 			if len(frame) > skip && Type(frame[1]) == t {
 				f.Add(frame[skip:])
