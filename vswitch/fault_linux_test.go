@@ -194,7 +194,9 @@ func TestRefusedMonitorLeaksNothing(t *testing.T) {
 // DB-5: traffic vanishes and no connection is closed.
 func TestBlackHole(t *testing.T) {
 	sw, p, _ := proxied(t, nil)
-	c := start(t, fast(p.Endpoint())) // with an AnswerTimeout that does not help
+	cfg := fast(p.Endpoint()) // with an AnswerTimeout that does not help
+	cfg.ProbeInterval = 500 * time.Millisecond
+	c := start(t, cfg)
 	key := add(t, c, veth(t, "bh1"))
 	number(t, c, key)
 	for _, busy := range []bool{false, true} {

@@ -67,7 +67,7 @@ func batchOf(names ...string) []addition {
 
 func checkIsolated(t *testing.T, c *Client, adds []addition, isBad func(name string, err error) bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	results := c.runAdds(ctx, adds)
 	for i, r := range results {

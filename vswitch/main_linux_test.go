@@ -31,7 +31,7 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-func soon(t testing.TB) context.Context { t.Helper(); return within(t, 20*time.Second) }
+func soon(t testing.TB) context.Context { t.Helper(); return within(t, time.Minute) }
 
 // start runs a client until the test ends.
 func start(t testing.TB, cfg vswitch.Config) *vswitch.Client {

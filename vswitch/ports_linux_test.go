@@ -34,6 +34,11 @@ func TestPortComesAndGoes(t *testing.T) {
 	if diff := cmp.Diff(want, ports[1]); diff != "" {
 		t.Error(diff)
 	}
+	// DB-11: what was given out is the caller's.
+	ports[1].ExternalIDs["podnet-owner"] = "changed"
+	if again, err := c.Ports(soon(t)); err != nil || again[1].ExternalIDs["podnet-owner"] != "test" {
+		t.Errorf("a caller changed the client's copy: %v, %v", again[1].ExternalIDs, err)
+	}
 	if _, err := c.AddPort(soon(t), port(name)); !errors.Is(err, podnet.ErrPortExists) || !strings.Contains(err.Error(), "owner test, container c-v1") {
 		t.Errorf("second AddPort: %v", err)
 	}

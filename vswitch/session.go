@@ -90,7 +90,7 @@ func matchSchema(raw json.RawMessage) (model.DatabaseModel, error) {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return model.DatabaseModel{}, fmt.Errorf("Open vSwitch is too old: its database schema %s has no %s; Open vSwitch 2.13 or newer is needed, also on disk (ovsdb-tool convert)",
+		return model.DatabaseModel{}, fmt.Errorf("this Open vSwitch is too old: its database schema %s has no %s; Open vSwitch 2.13 or newer is needed, also on disk (ovsdb-tool convert)",
 			schema.Version, strings.Join(missing, ", "))
 	}
 	m, errs := model.NewDatabaseModel(schema, cm)
