@@ -283,3 +283,16 @@ func (nothing) FlowStats(context.Context, ofp.FlowStatsRequest) ([]ofp.FlowStats
 	return nil, nil
 }
 func (nothing) Ports(context.Context) ([]ofp.PortDesc, error) { return nil, nil }
+
+// docs/pipeline.md lists the tables for people; this keeps it from going stale.
+func TestThePageListsTheTables(t *testing.T) {
+	page, err := os.ReadFile("../../docs/pipeline.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tab := range podflows.Tables() {
+		if row := strings.ReplaceAll(fmt.Sprintf("| %d | %s | %s | %s |", tab.ID, tab.Name, tab.Doc, tab.Miss), "|  |", "| |"); !strings.Contains(string(page), row) {
+			t.Errorf("docs/pipeline.md lacks the row\n%s", row)
+		}
+	}
+}

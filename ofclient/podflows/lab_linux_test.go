@@ -1,9 +1,7 @@
 package podflows_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net"
@@ -263,76 +261,6 @@ func (l *lab) pod(name string) *station {
 		l.t.Fatalf("no Pod %q in this lab", name)
 	}
 	return l.stations[i]
-}
-
-// send sends a frame from a station and returns what arrived where. Every frame
-// ends with a tag by which it is known again; Ethernet lets bytes follow the
-// packet. The end is told by a marker that the switch itself sends to everybody
-// afterwards, so that nothing has to be waited for.
-func (l *lab) send(from string, frame []byte) map[string][]byte {
-	l.t.Helper()
-	*l.tags++
-	tag := []byte(fmt.Sprintf("tag%05d", *l.tags))
-	frame = append(slices.Clone(frame), tag...)
-	if _, err := l.pod(from).conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]}); err != nil {
-		l.t.Fatal(err)
-	}
-	marker := frameOf([6]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, [6]byte{2, 0xee}, 0x88b5, tag)
-	all := append([]*station{l.gateway}, l.stations...)
-	outs := make([]string, len(all))
-	for n, s := range all {
-		outs[n] = fmt.Sprintf("output:%d", s.iface.OFPort)
-	}
-	if _, err := l.sw.Ofctl("packet-out", "unix:"+l.sw.MgmtSock(bridge),
-		"in_port=controller packet="+hex.EncodeToString(marker)+" actions="+strings.Join(outs, ",")); err != nil {
-		l.t.Fatal(err)
-	}
-	got := map[string][]byte{}
-	buf := make([]byte, 4096)
-	for _, s := range all {
-		l.ok(s.conn.SetReadDeadline(time.Now().Add(10 * time.Second)))
-		for {
-			n, _, err := s.conn.ReadFrom(buf)
-			if err != nil {
-				l.t.Fatalf("%s: waiting for the marker: %v", s.name, err)
-			}
-			b := buf[:n]
-			if bytes.Equal(b[:min(n, len(marker))], marker) {
-				break
-			}
-			if bytes.HasSuffix(b, tag) {
-				if _, twice := got[s.name]; twice {
-					l.t.Errorf("%s got the frame twice", s.name)
-				}
-				got[s.name] = slices.Clone(b[:n-len(tag)])
-			}
-		}
-	}
-	return got
-}
-
-// expect sends a frame and compares who got it. It returns the copies.
-func (l *lab) expect(from string, frame []byte, want ...string) map[string][]byte {
-	l.t.Helper()
-	got := l.send(from, frame)
-	var names []string
-	for name := range got {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	slices.Sort(want)
-	if !slices.Equal(names, want) {
-		l.t.Errorf("from %s: arrived at %v, want %v\nframe %x\n%s", from, names, want, frame, l.trace(from, frame))
-	}
-	return got
-}
-
-func (l *lab) trace(from string, frame []byte) string {
-	out, err := l.sw.Appctl("ofproto/trace", bridge, fmt.Sprintf("in_port=%d", l.pod(from).iface.OFPort), hex.EncodeToString(frame))
-	if err != nil {
-		return err.Error()
-	}
-	return out
 }
 
 func (l *lab) vsctl(args ...string) string {
