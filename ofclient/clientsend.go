@@ -50,6 +50,9 @@ func (c *Client) waitReady(ctx context.Context) (*Conn, error) {
 // ends meanwhile is reported and not waited for, so that the caller can let go
 // of locks that the replay needs.
 func (c *Client) Apply(ctx context.Context, groups []Group) []error {
+	if len(groups) == 0 {
+		return nil
+	}
 	if _, err := c.waitReady(ctx); err != nil {
 		return fill(len(groups), err)
 	}

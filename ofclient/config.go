@@ -30,12 +30,14 @@ type Config struct {
 }
 
 // Observer receives what metrics are made of. Nil functions are skipped. They
-// are called from the Client's own goroutines, concurrently, and must not block.
+// are called from the Client's own goroutines, concurrently and partly under
+// its locks: they must not block and must not call the Client.
 type Observer struct {
 	Connected func(connected, ready bool)                            // on every change
 	Reconnect func()                                                 // a session was established again
 	Bundle    func(outcome BundleOutcome, mods int, d time.Duration) // one bundle ended; mods: flow changes in it
 	Coalesced func(events int)                                       // port events that found an unread one of the same port
+	Repaired  func(ports int)                                        // ports that a periodic list found changed: events were lost
 	Dropped   func(what Drop)                                        // a message was not used
 }
 
@@ -84,6 +86,9 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	if o.Coalesced == nil {
 		o.Coalesced = func(int) {}
+	}
+	if o.Repaired == nil {
+		o.Repaired = func(int) {}
 	}
 	if o.Dropped == nil {
 		o.Dropped = func(Drop) {}

@@ -61,7 +61,7 @@ func (c *Conn) handshake(ctx context.Context) error {
 func (c *Conn) subscribe(ctx context.Context) error {
 	err := c.Send(ctx, ofp.PortStatusOnly())
 	if _, refused := errors.AsType[*ofp.Error](err); refused {
-		c.logger.Info("The switch refuses SET_ASYNC, SET_CONFIG is used instead", "reason", err.Error())
+		c.logger.V(1).Info("The switch refuses SET_ASYNC, SET_CONFIG is used instead", "reason", err.Error())
 		err = c.Send(ctx, &ofp.SetConfig{MissSendLen: missSendLen})
 	}
 	if err != nil {

@@ -176,21 +176,28 @@ func (t *portTable) part(l *portList, ports []ofp.PortDesc, last bool) []string 
 // Ports asks the switch for its ports. The answer also corrects what the
 // session knows of them.
 func (c *Conn) Ports(ctx context.Context) ([]ofp.PortDesc, error) {
+	ports, _, err := c.listPorts(ctx)
+	return ports, err
+}
+
+// listPorts also returns how many ports differ from what events had told.
+func (c *Conn) listPorts(ctx context.Context) (ports []ofp.PortDesc, differ int, err error) {
 	l := c.ports.begin()
 	defer c.ports.end(l)
-	err := c.query(ctx, &ofp.PortDescRequest{}, func(m ofp.Message) (bool, error) {
+	err = c.query(ctx, &ofp.PortDescRequest{}, func(m ofp.Message) (bool, error) {
 		reply, ok := m.(*ofp.PortDescReply)
 		if !ok {
 			return true, unexpected(m)
 		}
 		// Merged by the reader, so that no later event can come in between.
 		if names := c.ports.part(l, reply.Ports, !reply.More); len(names) > 0 {
+			differ = len(names)
 			c.onPorts(c, names)
 		}
 		return !reply.More, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list the switch's ports: %w", err)
+		return nil, 0, fmt.Errorf("list the switch's ports: %w", err)
 	}
-	return l.all, nil
+	return l.all, differ, nil
 }

@@ -54,9 +54,9 @@ func TestPortWatch(t *testing.T) {
 		for n, name := range []string{"a", "b", "c", "d", "e"} {
 			sw.AddPort(port(uint32(n+1), name))
 		}
-		coalesced := 0
-		c := run(t, ofclient.Config{Dial: sw.Dial, ListPeriod: 10 * time.Second,
-			Observer: ofclient.Observer{Coalesced: func(n int) { coalesced += n }}})
+		coalesced, repaired := 0, 0
+		c := run(t, ofclient.Config{Dial: sw.Dial, ListPeriod: 10 * time.Second, Observer: ofclient.Observer{
+			Coalesced: func(n int) { coalesced += n }, Repaired: func(n int) { repaired += n }}})
 		early := c.WatchPorts() // before there is a session
 		wantNames(t, early, "first session", "a", "b", "c", "d", "e")
 		w := c.WatchPorts()
@@ -90,6 +90,9 @@ func TestPortWatch(t *testing.T) {
 		wantNames(t, w, "lost events")
 		time.Sleep(10 * time.Second)
 		wantNames(t, w, "repaired by the list", "a", "b", "g")
+		if repaired != 3 {
+			t.Errorf("%d ports repaired by lists", repaired)
+		}
 		wantPorts(t, c, "repaired by the list", map[string]uint32{"a": 0, "b": 2, "g": 7})
 
 		// Everything may have happened while nobody was connected.

@@ -109,7 +109,7 @@ func (c *Conn) complete(xid uint32, m ofp.Message, bad error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, r := range c.pending {
-		if xid-r.base >= r.n { // also right when the range wraps
+		if xid-r.base >= r.n {
 			continue
 		}
 		complete, err := true, bad

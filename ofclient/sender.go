@@ -11,7 +11,8 @@ import (
 // Config.Replay, on one session. All methods may be called concurrently.
 type Sender interface {
 	// Apply makes each group's changes, whole or not at all, one result per
-	// group. The package documentation names the three outcomes.
+	// group. The package documentation names the three outcomes. The groups
+	// are read after Apply has returned early, too: do not change them.
 	Apply(ctx context.Context, groups []Group) []error
 	// Send sends messages outside bundles, followed by a barrier, and returns
 	// the first error that the switch answered. It refuses *ofp.FlowMod: flow

@@ -93,8 +93,16 @@ func (c *Conn) listPeriodically(ctx context.Context, log *rateLog) {
 			return
 		case <-tick:
 		}
-		if _, err := c.Ports(ctx); err != nil && c.cause() == nil {
+		_, differ, err := c.listPorts(ctx)
+		switch {
+		case c.cause() != nil:
+			return
+		case err != nil:
 			log.failed(err, "Periodic port list failed")
+		case differ > 0:
+			// The subscription should have told them: the self-check of its order on the wire.
+			c.cfg.Observer.Repaired(differ)
+			log.info("Port changes were found by listing that no PORT_STATUS had told", "ports", differ)
 		}
 	}
 }
