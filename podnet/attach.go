@@ -71,10 +71,12 @@ func (n *Network) lockForAdd(ctx context.Context, c *call, req Request) (unlock 
 // addAgain answers a repeated Add. It takes nothing back on an error: what is
 // there belongs to the Add that made it.
 func (n *Network) addAgain(ctx context.Context, c *call, have ifstore.Interface, req Request) (ifstore.Interface, error) {
-	if have.State == ifstore.StateWithdrawing {
-		return ifstore.Interface{}, fmt.Errorf("%w: an earlier interface of that key is still being removed", ErrTryAgain)
-	}
-	if err := req.mismatch(have); err != nil {
+	if err := c.step("record", func() error {
+		if have.State == ifstore.StateWithdrawing {
+			return fmt.Errorf("%w: an earlier interface of that key is still being removed", ErrTryAgain)
+		}
+		return req.mismatch(have)
+	}); err != nil {
 		return ifstore.Interface{}, err
 	}
 	if have.State == ifstore.StateReady || n.trackOf(have.Key).promised {

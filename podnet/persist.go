@@ -153,6 +153,9 @@ func DecodeExternalIDs(ids map[string]string) (ifstore.Interface, error) {
 		{idRoutes, func(s string) (err error) { i.Routes, err = split(s, decodeRoute); return err }},
 		{idVLAN, func(s string) error {
 			vlan, err := strconv.ParseUint(s, 10, 12)
+			if vlan > maxVLAN {
+				return fmt.Errorf("want 1 to %d", maxVLAN)
+			}
 			i.VLAN = uint16(vlan)
 			return err
 		}},

@@ -16,6 +16,7 @@ const (
 	minMTU    = 68 // RFC 791
 	minMTU6   = 1280
 	maxMTU    = 65535
+	maxVLAN   = 4094
 )
 
 // validate finds what can never succeed, before anything is made.
@@ -35,8 +36,8 @@ func (r Request) validate(haveAddresses bool) error {
 	if r.MAC[0]&1 != 0 {
 		return bad("MAC address", r.MAC, "is a group address; the lowest bit of its first byte must be 0")
 	}
-	if r.VLAN > 4094 {
-		return bad("VLAN", r.VLAN, "must be 1 to 4094, or 0 for none")
+	if r.VLAN > maxVLAN {
+		return bad("VLAN", r.VLAN, fmt.Sprintf("must be 1 to %d, or 0 for none", maxVLAN))
 	}
 	if r.MTU != 0 && (r.MTU < minMTU || r.MTU > maxMTU) {
 		return bad("MTU", r.MTU, fmt.Sprintf("must be %d to %d, or 0 for the default", minMTU, maxMTU))
