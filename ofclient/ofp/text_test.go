@@ -32,7 +32,7 @@ func TestFieldText(t *testing.T) {
 func TestFlowText(t *testing.T) {
 	f := FlowStats{Table: 3, Priority: 9, Cookie: 0x10, Duration: 1500 * time.Millisecond, IdleAge: 2 * time.Second, Packets: 7, Bytes: UnknownCount,
 		Match: Match{InPort(3), EthType(0x0800), IPProto(6), TCPDst(80)}, Instructions: Apply(RawAction{Data: []byte{0, 99, 0, 8, 0, 0, 0, 1}})}
-	const want = "cookie=0x10, duration=1.5s, table=3, n_packets=7, idle_age=2, priority=9,in_port=3,tcp,tp_dst=80 actions=raw_action:0063000800000001"
+	const want = "cookie=0x10, duration=1.500s, table=3, n_packets=7, idle_age=2, priority=9,in_port=3,tcp,tp_dst=80 actions=raw_action:0063000800000001"
 	if got := f.String(); got != want {
 		t.Errorf("\n%s, want\n%s", got, want)
 	}

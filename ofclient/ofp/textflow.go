@@ -61,10 +61,10 @@ func (m FlowMod) String() string {
 
 // String writes the flow as ovs-ofctl dump-flows does.
 func (f FlowStats) String() string {
-	b := appendHexUint([]byte("cookie="), f.Cookie)
+	b := strconv.AppendUint([]byte("cookie=0x"), f.Cookie, 16)
 	b = append(b, ", "...)
 	if f.Duration >= 0 {
-		b = strconv.AppendFloat(append(b, "duration="...), float64(f.Duration.Milliseconds())/1000, 'f', -1, 64)
+		b = strconv.AppendFloat(append(b, "duration="...), float64(f.Duration.Milliseconds())/1000, 'f', 3, 64)
 		b = append(b, "s, "...)
 	}
 	b = strconv.AppendUint(append(b, "table="...), uint64(f.Table), 10)

@@ -14,14 +14,21 @@ func (m Match) appendText(b []byte) []byte {
 		if i == protoAt || m[i].id == FieldPacketType && m[i].value == [maxInline]byte{} {
 			continue
 		}
-		if len(b) > start {
-			b = append(b, ',')
+		fields := m[i : i+1]
+		if m[i].id.class() == classPacketRegs && m[i].id.num() < NumRegs/2 {
+			// What OVS gives back; it prints the 32-bit registers itself.
+			fields = m[i].appendRegs(nil)
 		}
-		if i == typeAt {
-			b = append(b, short...)
-			continue
+		for j := range fields {
+			if len(b) > start {
+				b = append(b, ',')
+			}
+			if i == typeAt {
+				b = append(b, short...)
+			} else {
+				b = fields[j].appendMatchText(b)
+			}
 		}
-		b = m[i].appendMatchText(b)
 	}
 	return b
 }

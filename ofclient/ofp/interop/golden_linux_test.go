@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -212,11 +211,4 @@ func writeGolden(t *testing.T, name string, frames [][]byte) {
 	if err := os.WriteFile(filepath.Join("../testdata/golden", name+".hex"), []byte(b.String()), 0o644); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// sortedLines makes two listings comparable.
-func sortedLines(lines []string) []string {
-	lines = slices.Clone(lines)
-	slices.Sort(lines)
-	return lines
 }

@@ -2,6 +2,7 @@ package interop
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +61,7 @@ func TestReadBackEqualsWhatWasSent(t *testing.T) {
 			t.Errorf("counters of %s: %v, %d packets", mods[i], f.Duration, f.Packets)
 		}
 	}
+	checkDumpText(t, s)
 	// Sending back what was read changes nothing.
 	var again []ofp.FlowMod
 	for _, f := range s.flows() {
@@ -79,6 +81,33 @@ func TestReadBackEqualsWhatWasSent(t *testing.T) {
 	if left := s.flows(); len(left) != 0 {
 		t.Errorf("%d flows are left after strict deletes, the first: %s", len(left), left[0])
 	}
+}
+
+// checkDumpText dumps the flows and compares our text of each with the one that
+// ovs-ofctl prints for the same frame, which it must also read back as a flow.
+func checkDumpText(t *testing.T, s *session) {
+	t.Helper()
+	s.frames = nil
+	flows := s.flows()
+	var theirs, ours []string
+	for _, text := range ovsText(t, s.frames) {
+		_, list, _ := strings.Cut(text, "\n")
+		for line := range strings.Lines(list) {
+			theirs = append(theirs, strings.TrimSpace(line))
+		}
+	}
+	if len(theirs) != len(flows) {
+		t.Fatalf("ovs-ofctl prints %d flows, we read %d", len(theirs), len(flows))
+	}
+	volatile := func(item string) bool { return strings.HasPrefix(item, "duration=") || item == "idle_age=0" }
+	for i, f := range flows {
+		ours = append(ours, f.String())
+		got, want := slices.DeleteFunc(items(ours[i]), volatile), slices.DeleteFunc(items(theirs[i]), volatile)
+		if !slices.Equal(got, want) {
+			t.Errorf("we print\n%s\novs-ofctl\n%s", ours[i], theirs[i])
+		}
+	}
+	parseFlows(t, ours)
 }
 
 // TestDumpInSeveralParts reads more flows than one message holds; the answer
