@@ -107,14 +107,14 @@ func TestCheckFindsEveryDifference(t *testing.T) {
 		}, []string{"is not the peer of pod"}},
 		{"another kind", func(t *testing.T, iface *ifstore.Interface) {
 			must(t, netlink.LinkDel(hostEnd(t, *iface)))
-			within(t, iface.NetNS, func(h *netlink.Handle) {
-				must(t, h.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}}))
+			inside(t, iface.NetNS, func() error {
+				return netlink.LinkAdd(&netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, Mode: netlink.TUNTAP_MODE_TAP})
 			})
-		}, []string{"is a bridge, not a veth"}},
+		}, []string{"is a tun, not a veth"}},
 		{"alternative name only", func(t *testing.T, iface *ifstore.Interface) {
 			must(t, netlink.LinkDel(hostEnd(t, *iface)))
 			within(t, iface.NetNS, func(h *netlink.Handle) {
-				other := &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "other"}}
+				other := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "other"}, PeerName: "peer"}
 				must(t, h.LinkAdd(other))
 				must(t, h.LinkAddAltName(other, "eth0"))
 			})
@@ -140,7 +140,6 @@ func TestCheckFindsEveryDifference(t *testing.T) {
 			}
 			tt.edit(t, &iface)
 			wantText(t, l.Check(context.Background(), iface), tt.want...)
-			netlink.LinkDel(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: iface.Name}})
 		})
 	}
 }

@@ -137,7 +137,7 @@ func TestInterfaceNameTakenInContainer(t *testing.T) {
 				name = "other"
 			}
 			mac := []byte{2, 0, 0, 0, 0, 9}
-			if err := h.LinkAdd(&netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}}); err != nil {
+			if err := h.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: mac}, PeerName: "peer"}); err != nil {
 				t.Fatal(err)
 			}
 			if altname {
@@ -154,7 +154,7 @@ func TestInterfaceNameTakenInContainer(t *testing.T) {
 		if !errors.Is(err, podnet.ErrBadRequest) {
 			t.Errorf("error %v does not wrap ErrBadRequest", err)
 		}
-		wantText(t, err, path, `"eth0"`, "bridge", "02:00:00:00:00:09", "remove it")
+		wantText(t, err, path, `"eth0"`, "veth", "02:00:00:00:00:09", "remove it")
 		if left := hostLinks(t); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
@@ -172,8 +172,8 @@ func TestHostNameTakenByStranger(t *testing.T) {
 		stranger netlink.Link
 		altname  bool
 	}{
-		"bridge":           {stranger: &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: name}}},
-		"altname":          {stranger: &netlink.Bridge{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}}, altname: true},
+		"tap":              {stranger: &netlink.Tuntap{LinkAttrs: netlink.LinkAttrs{Name: name}, Mode: netlink.TUNTAP_MODE_TAP}},
+		"altname":          {stranger: &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "stranger"}, PeerName: "strangerpeer"}, altname: true},
 		"veth":             {stranger: &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name}, PeerName: "strangerpeer"}},
 		"veth, our prefix": {stranger: &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: name, HardwareAddr: strangerMAC[:]}, PeerName: "strangerpeer"}},
 	}
