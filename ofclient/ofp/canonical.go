@@ -105,12 +105,18 @@ func (f Field) canonical() Field {
 		return f
 	}
 	f.id = info.canon
+	f = f.dropFullMask(info.bits)
 	if f.id == FieldVLANTCI {
 		if f = f.tciAsVID(); f.id == FieldVLANVID {
-			info.bits = basicFields[FieldVLANVID.num()].bits
+			f = f.dropFullMask(basicFields[FieldVLANVID.num()].bits)
 		}
 	}
-	if f.masked && f.maskIs(info.bits) {
+	return f
+}
+
+// dropFullMask makes the field exact when its mask has all of its bits.
+func (f Field) dropFullMask(bits int) Field {
+	if f.masked && f.maskIs(bits) {
 		f.masked = false
 		f.mask = [maxInline]byte{}
 	}
