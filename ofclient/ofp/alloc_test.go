@@ -9,7 +9,7 @@ import (
 
 // allocPerByte bounds how many bytes Decode may allocate for one byte of frame.
 // The densest frame is a match of one-byte fields: 5 bytes become one Field.
-const allocPerByte = 32
+const allocPerByte = 20
 
 // allocated measures the bytes that one Decode takes from the heap.
 func allocated(frame []byte) uint64 {

@@ -107,9 +107,9 @@ func decodeField(r *reader) (Field, error) {
 	if r.err != nil {
 		return Field{}, r.err
 	}
-	b := r.take(payload, id.String())
+	b := r.take(payload, "value")
 	if r.err != nil {
-		return Field{}, r.err
+		return Field{}, fmt.Errorf("%s: %w", id, r.err)
 	}
 	f := Field{id: id, masked: masked}
 	n := id.Len()

@@ -2,6 +2,7 @@ package ofp
 
 import (
 	"fmt"
+	"slices"
 )
 
 const matchOXM = 1 // OFPMT_OXM
@@ -34,12 +35,15 @@ func (m Match) append(b []byte) ([]byte, error) {
 // duplicate finds a field that stands twice.
 func (m Match) duplicate() (FieldID, bool) {
 	if len(m) > 32 {
-		seen := make(map[FieldID]struct{}, len(m))
+		ids := make([]FieldID, len(m))
 		for i := range m {
-			if _, ok := seen[m[i].id]; ok {
-				return m[i].id, true
+			ids[i] = m[i].id
+		}
+		slices.Sort(ids)
+		for i := 1; i < len(ids); i++ {
+			if ids[i] == ids[i-1] {
+				return ids[i], true
 			}
-			seen[m[i].id] = struct{}{}
 		}
 		return 0, false
 	}
