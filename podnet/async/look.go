@@ -112,5 +112,10 @@ func (r *Readiness) settle(key podnet.PortKey, err error) (late bool, cause erro
 	if p.cause == nil || !errors.Is(err, podnet.ErrBusy) {
 		p.cause = err
 	}
-	return time.Since(p.begun) >= r.cfg.NotReadyAfter, p.cause
+	left := r.cfg.NotReadyAfter - time.Since(p.begun)
+	if left > 0 {
+		// The next retry may be further away than the deadline; the sooner one counts.
+		r.queue.AddAfter(key, left)
+	}
+	return left <= 0, p.cause
 }

@@ -99,11 +99,7 @@ func (r *Readiness) Resume(keys []podnet.PortKey) {
 		r.promises[key.Name] = &promise{key: key, begun: now}
 	}
 	r.mu.Unlock()
-	for _, key := range keys {
-		r.queue.Add(key)
-		// Retries may be further apart than the deadline is away.
-		r.queue.AddAfter(key, r.cfg.NotReadyAfter)
-	}
+	r.queue.Add(keys...)
 }
 
 // Cancel withdraws the promise for that life of the port.
