@@ -3,6 +3,8 @@ package vswitch_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if slices.Contains(os.Args, "-test.fuzzworker") {
+		os.Exit(m.Run()) // talks to its parent over inherited descriptors, and needs no network
+	}
 	nettest.Main()
 	goleak.VerifyTestMain(m)
 }

@@ -1,7 +1,6 @@
 package vswitch
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -46,19 +45,6 @@ type pendingCall struct {
 type rpcReply struct {
 	result json.RawMessage
 	err    error
-}
-
-// rpcError is an error object or string that the server gave in place of a result.
-type rpcError struct{ method, text string }
-
-func (e *rpcError) Error() string { return e.method + ": " + e.text }
-
-type message struct {
-	Method string          `json:"method"`
-	Params json.RawMessage `json:"params"`
-	ID     json.RawMessage `json:"id"`
-	Result json.RawMessage `json:"result"`
-	Error  json.RawMessage `json:"error"`
 }
 
 func newRPC(conn net.Conn, probe time.Duration) *rpc {
@@ -278,25 +264,4 @@ func (r *rpc) answer(m message) error {
 	}
 	call.reply <- rpcReply{result: m.Result, err: err}
 	return err
-}
-
-// errorText reads an error, which ovsdb-server gives as a string or as an
-// object with "error" and "details".
-func errorText(raw json.RawMessage) string {
-	var text string
-	if json.Unmarshal(raw, &text) == nil {
-		return text
-	}
-	var o struct{ Error, Details string }
-	if json.Unmarshal(raw, &o) == nil && o.Error != "" {
-		if o.Details != "" {
-			return o.Error + ": " + o.Details
-		}
-		return o.Error
-	}
-	return string(raw)
-}
-
-func null(raw json.RawMessage) bool {
-	return len(raw) == 0 || bytes.Equal(raw, []byte("null"))
 }

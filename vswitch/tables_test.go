@@ -156,7 +156,7 @@ func BenchmarkApply(b *testing.B) {
 		ts := testTables(b)
 		apply(b, ts, dump(1000))
 		b.ReportAllocs()
-		for i := range b.N {
+		for i := 0; b.Loop(); i++ {
 			apply(b, ts, fmt.Sprintf(`{"Interface":{%q:{"modify":{"ofport":%d}}}}`, id(2000+i%1000), i+1))
 		}
 	})
@@ -164,7 +164,7 @@ func BenchmarkApply(b *testing.B) {
 		ts := testTables(b)
 		apply(b, ts, dump(1000))
 		b.ReportAllocs()
-		for i := range b.N {
+		for i := 0; b.Loop(); i++ {
 			verb := fmt.Sprintf(`{"insert":{"name":"x","interfaces":["uuid",%q]}}`, id(9001))
 			if i%2 == 1 {
 				verb = `{"delete":null}`
@@ -175,7 +175,7 @@ func BenchmarkApply(b *testing.B) {
 	b.Run("dump1000", func(b *testing.B) {
 		raw := dump(1000)
 		b.ReportAllocs()
-		for range b.N {
+		for b.Loop() {
 			apply(b, testTables(b), raw)
 		}
 	})
