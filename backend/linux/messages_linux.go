@@ -1,9 +1,7 @@
 package linux
 
 import (
-	"fmt"
 	"net/netip"
-	"strings"
 
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/vishvananda/netlink/nl"
@@ -160,62 +158,4 @@ func family(a netip.Addr) int {
 		return unix.AF_INET
 	}
 	return unix.AF_INET6
-}
-
-// linkInfo is what this package reads of a link.
-type linkInfo struct {
-	index   int
-	name    string
-	kind    string
-	alias   string
-	mac     ifstore.MAC
-	mtu     int
-	peer    int // index of the other end, in its namespace
-	up      bool
-	carrier bool
-}
-
-func parseLink(b []byte) (linkInfo, error) {
-	if len(b) < unix.SizeofIfInfomsg {
-		return linkInfo{}, fmt.Errorf("link message of %d bytes is cut short", len(b))
-	}
-	msg := nl.DeserializeIfInfomsg(b)
-	l := linkInfo{index: int(msg.Index), up: msg.Flags&unix.IFF_UP != 0, carrier: msg.Flags&unix.IFF_LOWER_UP != 0}
-	attrs, err := nl.ParseRouteAttr(b[unix.SizeofIfInfomsg:])
-	if err != nil {
-		return linkInfo{}, fmt.Errorf("link message: %w", err)
-	}
-	for _, a := range attrs {
-		v := a.Value
-		switch a.Attr.Type {
-		case unix.IFLA_IFNAME:
-			l.name = nl.BytesToString(v)
-		case unix.IFLA_IFALIAS:
-			l.alias = strings.TrimRight(string(v), "\x00")
-		case unix.IFLA_ADDRESS:
-			if len(v) == len(l.mac) {
-				l.mac = ifstore.MAC(v)
-			}
-		case unix.IFLA_MTU:
-			l.mtu = int(nl.NativeEndian().Uint32(v))
-		case unix.IFLA_LINK:
-			l.peer = int(nl.NativeEndian().Uint32(v))
-		case unix.IFLA_LINKINFO:
-			l.kind = linkKind(v)
-		}
-	}
-	return l, nil
-}
-
-func linkKind(info []byte) string {
-	attrs, err := nl.ParseRouteAttr(info)
-	if err != nil {
-		return ""
-	}
-	for _, a := range attrs {
-		if a.Attr.Type == nl.IFLA_INFO_KIND {
-			return strings.TrimRight(string(a.Value), "\x00")
-		}
-	}
-	return ""
 }

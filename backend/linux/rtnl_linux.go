@@ -133,14 +133,14 @@ func verdict(m syscall.NetlinkMessage) error {
 	}
 	rest := m.Data[4:]
 	rest = rest[min(len(rest), unix.NLMSG_HDRLEN):] // NETLINK_CAP_ACK: only the request's header is repeated
-	attrs, err := nl.ParseRouteAttr(rest)
-	if err != nil {
+	words := ""
+	_ = eachAttr(rest, func(kind uint16, v []byte) { // cut short: the number is enough
+		if kind == nl.NLMSGERR_ATTR_MSG {
+			words = text(v)
+		}
+	})
+	if words == "" {
 		return errno
 	}
-	for _, a := range attrs {
-		if a.Attr.Type&^unix.NLA_F_NESTED == nl.NLMSGERR_ATTR_MSG {
-			return fmt.Errorf("%w (%s)", errno, nl.BytesToString(a.Value))
-		}
-	}
-	return errno
+	return fmt.Errorf("%w (%s)", errno, words)
 }
