@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 
+	"k8s.io/klog/v2"
+
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient"
 	"github.com/antrea-lite/podnet/ofclient/ofp"
@@ -30,6 +32,7 @@ type Installer struct {
 	node     Node
 	standing map[ofp.FlowKey]ofp.FlowMod // node flows that may be on the switch
 	flush    flushSupport
+	noND     bool // the datapath cannot make ND answers
 }
 
 var (
@@ -60,7 +63,40 @@ func (i *Installer) Flows(iface ifstore.Interface) ([]ofp.FlowMod, error) {
 func (i *Installer) NodeFlows() []ofp.FlowMod {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return nodeFlows(i.node, i.round)
+	mods, answers := i.nodeParts()
+	return append(mods, answers...)
+}
+
+// nodeParts builds the node's flows for the present round, those that the
+// datapath may refuse apart. The lock is held.
+func (i *Installer) nodeParts() (mods, answers []ofp.FlowMod) {
+	mods = nodeFlows(i.node, i.round)
+	if !i.noND {
+		answers = nodeNDAnswers(i.node, i.round)
+	}
+	return mods, answers
+}
+
+// applyNode sends the node's flows. It returns those that the switch took.
+func (i *Installer) applyNode(ctx context.Context, sender ofclient.Sender, mods, answers []ofp.FlowMod) ([]ofp.FlowMod, error) {
+	groups := []ofclient.Group{{Name: "the node", Mods: mods}}
+	if len(answers) > 0 {
+		groups = append(groups, ofclient.Group{Name: "the node's ND answers", Mods: answers})
+	}
+	errs := sender.Apply(ctx, groups)
+	if errs[0] != nil || len(errs) == 1 || errs[1] == nil {
+		return append(mods, answers...), errors.Join(errs...)
+	}
+	refused, ok := errors.AsType[*ofclient.FlowError](errs[1])
+	if !ok {
+		return nil, errs[1]
+	}
+	i.mu.Lock()
+	i.noND = true
+	i.mu.Unlock()
+	klog.FromContext(ctx).Info("The datapath cannot answer neighbour solicitations (the kernel's cannot); those for addresses behind the gateway go to the host",
+		"answer", refused.Cause)
+	return mods, nil
 }
 
 func (i *Installer) currentRound() uint16 {

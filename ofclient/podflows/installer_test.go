@@ -254,3 +254,25 @@ func TestOverAClientAndAFakeSwitch(t *testing.T) {
 		t.Errorf("%d flows after the restart, %d before", len(again), len(flows))
 	}
 }
+
+// The kernel datapath refuses to write the flags of an advertisement. The node
+// does without, and does not ask again.
+func TestADatapathThatCannotAnswerND(t *testing.T) {
+	r := &record{refuse: map[string]error{"the node's ND answers": &ofclient.FlowError{Cause: &ofp.Error{ErrType: ofp.ErrTypeBadAction, Code: 15}}}}
+	i := newInstaller(t, r)
+	all := len(i.NodeFlows())
+	for range 2 {
+		if err := i.Replay(t.Context(), r, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := i.SetNode(t.Context(), testNode); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.groups) != 3 || len(r.groups[0]) != 2 || len(r.groups[1]) != 1 || len(r.groups[2]) != 1 {
+		t.Errorf("groups %v", r.groups)
+	}
+	if left := len(i.NodeFlows()); left != all-3 {
+		t.Errorf("%d of %d node flows expected on the switch, want the three answers left out", left, all)
+	}
+}

@@ -270,7 +270,9 @@ func (l *lab) vsctl(args ...string) string {
 
 func (l *lab) ofport(name string) uint32 {
 	l.t.Helper()
-	n, err := strconv.ParseUint(l.vsctl("get", "interface", name, "ofport"), 10, 16)
+	out := l.vsctl("get", "interface", name, "ofport")
+	// On a slow machine ovs-vsctl warns that it was slow before it answers.
+	n, err := strconv.ParseUint(out[strings.LastIndex(out, "\n")+1:], 10, 16)
 	if err != nil {
 		l.t.Fatalf("ofport of %s: %v", name, err)
 	}

@@ -9,8 +9,8 @@ import (
 
 // nodeNeighbour says where ARP and ND go that no Pod's own flow takes. By
 // priority: 260 to 240 announcements and answers, 180 the gateway's own
-// addresses, 170 what must stay unanswered, 150 answers in the gateway's name,
-// 100 questions that only a VLAN's members can answer. The Pods' flows stand
+// addresses, 170 what must stay unanswered, 151 to 140 answers in the gateway's
+// name, 100 questions that only a VLAN's members can answer. The Pods' flows stand
 // between 235 and 200.
 func (f *flows) nodeNeighbour(n Node) {
 	f.neighbourAnnouncements(n.Gateway)
@@ -65,23 +65,52 @@ func (f *flows) neighbourGateway(n Node) {
 	}
 	f.drop(TableNeighbour, 170, pods(solicits, anyLinkLocal(ofp.FieldNDTarget)))
 
-	proxied := n.Proxied
-	if proxied == nil {
-		proxied = []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
-	}
-	for _, p := range proxied {
-		switch {
-		case p.Addr().Is4() && p.Bits() == 0:
-			f.arpAnswer(pods(ask), gw)
-		case p.Addr().Is4():
-			f.arpAnswer(pods(ask, ofp.ARPTPA(p)), gw)
-		case p.Bits() == 0:
-			f.ndAnswer(pods(solicits), gw)
-		default:
-			f.ndAnswer(pods(solicits, inPrefix(ofp.FieldNDTarget, p)), gw)
+	for _, p := range n.proxied() {
+		if p.Addr().Is4() {
+			f.arpAnswer(pods(ask, destinations(p, ofp.ARPTPA)...), gw)
+		} else {
+			// Where the switch cannot answer (see nodeNDAnswers) the host may, if told to be a proxy.
+			f.add(TableNeighbour, 140, pods(solicits, destinations(p, ndTargetIn)...), TableOutput, setPort(gw.OFPort))
 		}
 	}
-	f.add(TableNDAnswer, 200, adverts, end, set(ofp.NDTLL(gw.MAC)), ofp.Output{Port: ofp.PortInPort})
+}
+
+// proxied lists the destinations that are asked of the gateway.
+func (n Node) proxied() []netip.Prefix {
+	if n.Proxied != nil {
+		return n.Proxied
+	}
+	return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
+}
+
+// destinations matches a prefix; the one that holds everything needs no field.
+func destinations(p netip.Prefix, field func(netip.Prefix) ofp.Field) []ofp.Field {
+	if p.Bits() == 0 {
+		return nil
+	}
+	return []ofp.Field{field(p)}
+}
+
+func ndTargetIn(p netip.Prefix) ofp.Field { return inPrefix(ofp.FieldNDTarget, p) }
+
+// nodeNDAnswers builds the flows that answer solicitations in the gateway's
+// name. They are a group of their own: the kernel datapath has no way to write
+// the flags of an advertisement, so there Open vSwitch refuses them
+// (OFPBAC_BAD_SET_ARGUMENT) and the pipeline stands without.
+func nodeNDAnswers(n Node, round uint16) []ofp.FlowMod {
+	f := &flows{cookie: cookieFor(round, nodeID)}
+	if n.Gateway.OFPort == 0 {
+		return nil
+	}
+	for _, p := range n.proxied() {
+		if p.Addr().Is6() {
+			f.ndAnswer(with(with(solicits, from(fromPod), ofp.VLANNone()), destinations(p, ndTargetIn)...), n.Gateway)
+		}
+	}
+	if len(f.mods) > 0 {
+		f.add(TableNDAnswer, 200, adverts, end, set(ofp.NDTLL(n.Gateway.MAC)), ofp.Output{Port: ofp.PortInPort})
+	}
+	return f.mods
 }
 
 // arpAnswer turns a request into its answer and sends it back. The two protocol

@@ -35,11 +35,12 @@ func (i *Installer) Replay(ctx context.Context, sender ofclient.Sender, ifaces [
 	i.round = nextRound(i.round, old)
 	i.flush = flushUntried // it may be another version of Open vSwitch now
 	round := i.round
-	nodeMods := nodeFlows(i.node, round)
-	maps.Copy(i.standing, byKey(nodeMods))
+	mods, answers := i.nodeParts()
+	maps.Copy(i.standing, byKey(append(slices.Clone(mods), answers...)))
 	i.mu.Unlock()
 
-	if err := sender.Apply(ctx, []ofclient.Group{{Name: "the node", Mods: nodeMods}})[0]; err != nil {
+	nodeMods, err := i.applyNode(ctx, sender, mods, answers)
+	if err != nil {
 		return fmt.Errorf("replay: %w", err)
 	}
 	groups := replayGroups(ctx, nodeMods, ifaces, round)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
-	"github.com/antrea-lite/podnet/ofclient"
 	"github.com/antrea-lite/podnet/ofclient/ofp"
 )
 
 // SetNode changes the node's part: the gateway has another number or address.
-// What changed is sent in one bundle. After an error the switch may have the
+// What changed is sent together. After an error the switch may have the
 // old or the new flows; the next replay writes the new ones. Before the first
 // replay nothing is sent.
 func (i *Installer) SetNode(ctx context.Context, node Node) error {
@@ -30,8 +30,8 @@ func (i *Installer) SetNode(ctx context.Context, node Node) error {
 		i.mu.Unlock()
 		return nil
 	}
-	mods := nodeFlows(node, i.round)
-	stays := byKey(mods)
+	mods, answers := i.nodeParts()
+	stays := byKey(append(slices.Clone(mods), answers...))
 	var change []ofp.FlowMod
 	for key, m := range i.standing {
 		if _, ok := stays[key]; !ok {
@@ -42,7 +42,7 @@ func (i *Installer) SetNode(ctx context.Context, node Node) error {
 	i.mu.Unlock()
 
 	// Not under the lock: the sender waits for a replay, and that takes it.
-	if err := i.sender.Apply(ctx, []ofclient.Group{{Name: "the node", Mods: append(change, mods...)}})[0]; err != nil {
+	if _, err := i.applyNode(ctx, i.sender, append(change, mods...), answers); err != nil {
 		return fmt.Errorf("change the node's flows: %w", err)
 	}
 	i.mu.Lock()
