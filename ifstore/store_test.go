@@ -205,7 +205,7 @@ func TestIndexesAgreeWithANaiveModel(t *testing.T) {
 			t.Fatalf("%s (-model +store):\n%s", what, diff)
 		}
 	}
-	for range 4000 {
+	for range 1500 {
 		i := some()
 		switch random.IntN(4) {
 		case 0:
