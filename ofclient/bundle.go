@@ -9,15 +9,9 @@ import (
 	"github.com/antrea-lite/podnet/ofclient/ofp"
 )
 
-const (
-	// bundleFlags: packets see all of a bundle or nothing, and its messages
-	// apply in their order, so that a delete may come before an add.
-	bundleFlags = ofp.BundleAtomic | ofp.BundleOrdered
-	// maxBundleMods and maxBundleBytes bound what is joined. A bundle is
-	// applied in one go during which the switch answers nobody.
-	maxBundleMods  = 4096
-	maxBundleBytes = 1 << 20
-)
+// bundleFlags: packets see all of a bundle or nothing, and its messages apply in
+// their order, so that a delete may come before an add.
+const bundleFlags = ofp.BundleAtomic | ofp.BundleOrdered
 
 // bundle is one bundle, encoded whole: nothing is sent of one that cannot be.
 type bundle struct {
@@ -162,68 +156,4 @@ func (c *Conn) discard(b *bundle) {
 	if err != nil || !c.sendUrgent(&write{frames: frame, req: r}) {
 		c.forget(r)
 	}
-}
-
-// encode packs as many of queue's entries as one bundle takes, at least one,
-// and returns it with the rest of the queue. Entries that cannot be encoded get
-// their error and are in neither. A nil bundle means that none was left.
-func (c *Conn) encode(queue []*entry) (*bundle, []*entry, error) {
-	mods, n := 0, 0
-	for n < len(queue) && (n == 0 || mods+len(queue[n].mods) <= maxBundleMods && !queue[n].alone && !queue[0].alone) {
-		mods += len(queue[n].mods)
-		n++
-	}
-	b := &bundle{span: uint32(mods), barrier: make(chan struct{}), faults: make(map[uint32]*ofp.Error)}
-	b.req.accept = b.accept
-	if err := c.register(&b.req, mods+3); err != nil {
-		return nil, queue, err
-	}
-	c.mu.Lock()
-	c.bundleID++
-	b.id = c.bundleID
-	c.mu.Unlock()
-
-	base := b.req.base
-	control := func(dst []byte, at uint32, kind ofp.BundleKind) []byte {
-		dst, err := ofp.Append(dst, base+at, &ofp.BundleControl{BundleID: b.id, Kind: kind, Flags: bundleFlags})
-		if err != nil {
-			panic(err) // fixed size, fixed values
-		}
-		return dst
-	}
-	b.frames = control(nil, 0, ofp.BundleOpenRequest)
-	at := uint32(1)
-	taken := 0
-	for _, e := range queue[:n] {
-		if len(b.entries) > 0 && len(b.frames) > maxBundleBytes {
-			break
-		}
-		taken++
-		start := len(b.frames)
-		var err error
-		for i := range e.mods {
-			b.frames, err = ofp.Append(b.frames, base+at+uint32(i), &ofp.BundleAdd{BundleID: b.id, Flags: bundleFlags, Inner: &e.mods[i]})
-			if err != nil {
-				e.err = &FlowError{Group: e.name, Mod: e.mods[i], Cause: err}
-				b.frames = b.frames[:start]
-				break
-			}
-		}
-		if err == nil {
-			b.entries, b.first = append(b.entries, e), append(b.first, at)
-			b.mods += len(e.mods)
-		}
-		at += uint32(len(e.mods)) // a gap in the xids is no harm
-	}
-	if len(b.entries) == 0 {
-		c.forget(&b.req)
-		return nil, queue[taken:], nil
-	}
-	barrier, err := ofp.Append(b.frames, base+b.barrierAt(), &ofp.BarrierRequest{})
-	if err != nil {
-		panic(err)
-	}
-	b.frames = barrier
-	b.commit = control(nil, b.commitAt(), ofp.BundleCommitRequest)
-	return b, queue[taken:], nil
 }

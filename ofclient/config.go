@@ -23,7 +23,7 @@ type Config struct {
 	DialTimeout  time.Duration // for dialling, and again for the peer's hello; 0: 5 s
 	WriteTimeout time.Duration // for one write of at most 64 KiB; 0: 10 s
 	BackoffMin   time.Duration // before the second attempt to connect; doubled up to BackoffMax, each with jitter; 0: 100 ms
-	BackoffMax   time.Duration // 0: 5 s
+	BackoffMax   time.Duration // 0: 1 s: Pods are dark until a restarted switch is found, and a dial on this machine costs nothing
 	ListPeriod   time.Duration // between port lists that repair lost events; 0: 30 s; negative: never
 
 	Observer Observer
@@ -69,7 +69,7 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.DialTimeout, 5*time.Second)
 	setDefault(&c.WriteTimeout, 10*time.Second)
 	setDefault(&c.BackoffMin, 100*time.Millisecond)
-	setDefault(&c.BackoffMax, 5*time.Second)
+	setDefault(&c.BackoffMax, time.Second)
 	setDefault(&c.ListPeriod, 30*time.Second)
 	if c.Replay == nil {
 		c.Replay = func(context.Context, *Conn) error { return nil }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -114,9 +115,12 @@ type request struct {
 	done   chan struct{} // closed when complete or lost
 	err    error         // valid once done is closed
 
-	awaited bool   // written whole and not yet answered
-	stamp   uint64 // Conn.probes when it was written
+	awaited bool   // the writer has begun with it and it is not answered yet
+	stamp   uint64 // Conn.probes when it was written; unwritten before that
 }
+
+// unwritten is later than every probe.
+const unwritten = math.MaxUint64 - 1
 
 // register reserves n xids for r and makes r known to the reader.
 func (c *Conn) register(r *request, n int) error {

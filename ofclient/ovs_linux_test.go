@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/antrea-lite/podnet/ofclient"
 	"github.com/antrea-lite/podnet/ofclient/ofp"
 	"github.com/antrea-lite/podnet/vswitch/vswitchtest"
@@ -85,18 +83,11 @@ func wantSwitch(t *testing.T, c ofclient.Sender, groups ...ofclient.Group) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, want := make(map[ofp.CanonicalFlow]bool), make(map[ofp.CanonicalFlow]bool)
+	var got []ofp.CanonicalFlow
 	for _, f := range flows {
-		got[f.Canonical()] = true
+		got = append(got, f.Canonical())
 	}
-	for _, g := range groups {
-		for _, m := range g.Mods {
-			want[m.Canonical()] = true
-		}
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("flows on the switch (-want +got):\n%.2000s", diff)
-	}
+	diffFlows(t, got, groups)
 }
 
 // until reads the watch until the client's view satisfies ok.

@@ -38,6 +38,7 @@ func (c *Conn) writeLoop() {
 // writeAll writes w in pieces of whole messages and lets urgent ones pass between them.
 func (c *Conn) writeAll(w *write) error {
 	rest := w.frames
+	c.beginWrite(w)
 	for len(rest) > 0 {
 		n := pieceLen(rest)
 		if err := c.writePiece(rest[:n]); err != nil {
@@ -49,10 +50,9 @@ func (c *Conn) writeAll(w *write) error {
 		}
 		select {
 		case u := <-c.urgent:
-			if err := c.writePiece(u.frames); err != nil {
+			if err := c.writeAll(u); err != nil { // one message: no deeper than this
 				return err
 			}
-			c.written(u)
 		default:
 		}
 	}
@@ -70,6 +70,16 @@ func (c *Conn) writePiece(b []byte) error {
 	return nil
 }
 
+// beginWrite notes that an answer is awaited from here on; it may come before
+// the writer has noted the end of the write.
+func (c *Conn) beginWrite(w *write) {
+	if w.req != nil {
+		c.mu.Lock()
+		w.req.awaited, w.req.stamp = true, unwritten
+		c.mu.Unlock()
+	}
+}
+
 // written notes when a request was complete on the wire.
 func (c *Conn) written(w *write) {
 	c.mu.Lock()
@@ -78,7 +88,7 @@ func (c *Conn) written(w *write) {
 		c.probes++
 	}
 	if w.req != nil {
-		w.req.awaited, w.req.stamp = true, c.probes
+		w.req.stamp = c.probes
 	}
 }
 
@@ -137,7 +147,7 @@ func (c *Conn) overtaken(probe uint64) {
 	c.mu.Lock()
 	late := false
 	for _, r := range c.pending {
-		late = late || r.awaited && probe >= r.stamp+2
+		late = late || r.awaited && probe > r.stamp+1
 	}
 	c.mu.Unlock()
 	if late {
