@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,8 +20,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if slices.Contains(os.Args, "-test.fuzzworker") {
-		os.Exit(m.Run()) // talks to its parent over inherited descriptors, and needs no network
+	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzz") && !strings.HasPrefix(a, "-test.fuzzcachedir") }) {
+		os.Exit(m.Run()) // go test -fuzz: its workers talk over inherited descriptors, and need no network
 	}
 	nettest.Main()
 	goleak.VerifyTestMain(m)
