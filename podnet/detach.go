@@ -58,10 +58,7 @@ func (n *Network) Delete(ctx context.Context, key ifstore.Key) (err error) {
 // done is not done again. The container's lock is held. c may be nil.
 func (n *Network) remove(ctx context.Context, c *call, key ifstore.Key) error {
 	step := func(name string, fn func() error) error { return c.step(name, fn) }
-	iface, err := n.store.Update(key, "", func(i *ifstore.Interface) error {
-		i.State, i.Waiting = ifstore.StateWithdrawing, ""
-		return nil
-	})
+	iface, err := n.store.Update(key, "", markWithdrawing)
 	if errors.Is(err, ifstore.ErrNotFound) {
 		return n.removeUnknown(ctx, c, key)
 	}
@@ -84,6 +81,13 @@ func (n *Network) remove(ctx context.Context, c *call, key ifstore.Key) error {
 	// Before the addresses: once they are free, an Add may get them at any moment.
 	n.forget(key)
 	return step("addresses", func() error { return n.release(ctx, key) })
+}
+
+// markWithdrawing is the first step of every removal: from now on readers of
+// the store skip the record, because its number may be free in a moment.
+func markWithdrawing(i *ifstore.Interface) error {
+	i.State, i.Waiting = ifstore.StateWithdrawing, ""
+	return nil
 }
 
 // removeUnknown does what can be done for a key that is in no record: the

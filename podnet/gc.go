@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/antrea-lite/podnet/ifstore"
 )
@@ -19,16 +20,25 @@ func (n *Network) GC(ctx context.Context, valid []ifstore.Key) error {
 	for _, key := range valid {
 		keep[key] = true
 	}
+	var mu sync.Mutex
 	var errs []error
+	var collectors sync.WaitGroup
+	slots := make(chan struct{}, maxCollectors)
 	for _, iface := range n.store.List() {
-		// Asked each time: an Add may have begun since.
-		if keep[iface.Key] || slices.Contains(n.addingKeys(), iface.Key) {
+		if keep[iface.Key] {
 			continue
 		}
-		if err := n.collect(ctx, iface); err != nil {
-			errs = append(errs, err)
-		}
+		slots <- struct{}{}
+		collectors.Go(func() {
+			defer func() { <-slots }()
+			if err := n.collect(ctx, iface); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+			}
+		})
 	}
+	collectors.Wait()
 	if _, err := n.sweepAddresses(ctx, valid); err != nil {
 		errs = append(errs, err)
 	}
@@ -38,8 +48,16 @@ func (n *Network) GC(ctx context.Context, valid []ifstore.Key) error {
 	return nil
 }
 
-// collect removes that life of an interface.
+// maxCollectors is how many interfaces GC removes at the same moment, so that
+// they share transactions and bundles.
+const maxCollectors = 16
+
+// collect removes that life of an interface, unless it is being added.
 func (n *Network) collect(ctx context.Context, iface ifstore.Interface) error {
+	// Asked each time: an Add may have begun since.
+	if slices.Contains(n.addingKeys(), iface.Key) {
+		return nil
+	}
 	unlock, err := n.containers.lock(ctx, iface.ContainerID)
 	if err != nil {
 		return fmt.Errorf("%s: %w", iface.Key, err)
@@ -49,5 +67,10 @@ func (n *Network) collect(ctx context.Context, iface ifstore.Interface) error {
 	if !ok || !have.Created.Equal(iface.Created) || have.Gen != iface.Gen {
 		return nil // deleted, or another one since
 	}
-	return n.discard(ctx, iface.Key)
+	c := n.startCall(OpDelete, iface.Key, iface.Pod)
+	err = n.remove(ctx, c, iface.Key)
+	if err != nil {
+		n.startRemoval(iface.Key, err)
+	}
+	return c.end(ctx, err)
 }

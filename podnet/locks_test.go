@@ -30,7 +30,7 @@ func TestKeyLocksExclude(t *testing.T) {
 				}
 				inside[k].Add(-1)
 				unlock()
-				if unlock, ok := l.tryLock(key); ok {
+				if unlock, ok := l.tryLock(key, nil); ok {
 					if inside[k].Add(1) != 1 {
 						t.Error("two holders by tryLock")
 					}
@@ -56,7 +56,7 @@ func TestKeyLockWaitEndsWithItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := l.tryLock("a"); ok {
+	if _, ok := l.tryLock("a", nil); ok {
 		t.Error("tryLock of a held lock")
 	}
 	why := errors.New("overtaken in a test")
@@ -68,7 +68,7 @@ func TestKeyLockWaitEndsWithItsContext(t *testing.T) {
 		t.Errorf("lock: %v, want the cause", err)
 	}
 	unlock()
-	if unlock, ok := l.tryLock("a"); !ok {
+	if unlock, ok := l.tryLock("a", nil); !ok {
 		t.Error("the waiter that left took the lock with it")
 	} else {
 		unlock()
@@ -76,6 +76,37 @@ func TestKeyLockWaitEndsWithItsContext(t *testing.T) {
 	if len(l.locks) != 0 {
 		t.Errorf("%d locks are kept for nobody", len(l.locks))
 	}
+}
+
+func TestKeyLockHolderGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newKeyLocks[string]()
+		var asked atomic.Int32
+		unlock, ok := l.tryLock("a", func() { asked.Add(1) })
+		if !ok {
+			t.Fatal("tryLock")
+		}
+		if _, ok := l.tryLock("a", nil); ok || asked.Load() != 0 {
+			t.Errorf("another try is no reason to give way: asked %d times", asked.Load())
+		}
+		got := make(chan func(), 1)
+		go func() {
+			unlock, err := l.lock(context.Background(), "a")
+			if err != nil {
+				t.Error(err)
+			}
+			got <- unlock
+		}()
+		synctest.Wait()
+		if asked.Load() != 1 {
+			t.Errorf("asked %d times, want 1", asked.Load())
+		}
+		unlock()
+		(<-got)()
+		if len(l.locks) != 0 {
+			t.Errorf("%d locks are kept for nobody", len(l.locks))
+		}
+	})
 }
 
 func TestReplayLock(t *testing.T) {

@@ -120,7 +120,10 @@ func (n *Network) evict(ctx context.Context, key ifstore.Key, ofport uint32, hel
 		return nil
 	}
 	if !held[holder.ContainerID] {
-		unlock, ok := n.containers.tryLock(holder.ContainerID)
+		var giveWay context.CancelFunc
+		ctx, giveWay = context.WithCancel(ctx)
+		defer giveWay()
+		unlock, ok := n.containers.tryLock(holder.ContainerID, giveWay)
 		if !ok {
 			return fmt.Errorf("%w: OpenFlow port %d was given to %s and still carries flows of %s, which is being worked on", ErrBusy, ofport, key, holder.Key)
 		}
@@ -132,7 +135,8 @@ func (n *Network) evict(ctx context.Context, key ifstore.Key, ofport uint32, hel
 	now, err := n.cfg.Bridge.OFPort(ctx, portKey(holder))
 	switch {
 	case err == nil && now == ofport:
-		return fmt.Errorf("OVSDB gives OpenFlow port %d to %s and to %s (port %s)", ofport, key, holder.Key, holder.Name)
+		// For a moment only, while Open vSwitch renumbers.
+		return fmt.Errorf("%w: OVSDB gives OpenFlow port %d to %s and to %s (port %s)", ErrBusy, ofport, key, holder.Key, holder.Name)
 	case err != nil && !portGone(err):
 		return fmt.Errorf("OpenFlow port %d was %s's; whether it still is cannot be told: %w", ofport, holder.Key, err)
 	}

@@ -108,7 +108,7 @@ func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Por
 	if known && have.Gen == iface.Gen {
 		return false, nil
 	}
-	unlock, ok := n.containers.tryLock(iface.ContainerID)
+	unlock, ok := n.containers.tryLock(iface.ContainerID, nil)
 	if !ok {
 		return false, nil
 	}

@@ -14,9 +14,8 @@ import (
 func (a *attachment) takeBack(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.n.cfg.UndoTimeout)
 	defer cancel()
-	withdraw := func(i *ifstore.Interface) error { i.State, i.Waiting = ifstore.StateWithdrawing, ""; return nil }
-	if i, err := a.n.store.Update(a.iface.Key, "", withdraw); err == nil {
-		a.iface = i // readers skip it from now on; its number may be free in a moment
+	if i, err := a.n.store.Update(a.iface.Key, "", markWithdrawing); err == nil {
+		a.iface = i
 	}
 	err := a.undo.run(ctx)
 	if err == nil {

@@ -29,14 +29,35 @@ func (n *Network) Run(ctx context.Context) error {
 		readiness <- err
 		cancel()
 	}()
-	var workers sync.WaitGroup
 	n.start(ctx)
-	n.loop(ctx, &workers)
-	workers.Wait()
+	var loops sync.WaitGroup
+	loops.Go(func() { n.loopRemovals(ctx) })
+	loops.Go(func() { every(ctx, n.cfg.RetryInterval, func() { n.tellLate(ctx) }) })
+	loops.Go(func() { every(ctx, n.cfg.RetryInterval, func() { n.lookAtWaiting(ctx) }) })
+	loops.Go(func() {
+		n.sweep(ctx) // the first of two observations
+		every(ctx, n.cfg.SweepInterval, func() { n.sweep(ctx) })
+	})
+	loops.Wait()
 	if err := <-readiness; err != nil && !errors.Is(err, context.Canceled) {
 		return fmt.Errorf("readiness of ports: %w", err)
 	}
 	return nil
+}
+
+// every calls fn at each interval until ctx ends. The loops of Run are apart
+// from each other because any of them may have to wait for a peer that is away.
+func every(ctx context.Context, interval time.Duration, fn func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			fn()
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // start reads the bridge, as often as it takes.
@@ -52,33 +73,24 @@ func (n *Network) start(ctx context.Context) {
 	}
 }
 
-func (n *Network) loop(ctx context.Context, workers *sync.WaitGroup) {
-	retry := time.NewTicker(n.cfg.RetryInterval)
-	defer retry.Stop()
-	sweep := time.NewTicker(n.cfg.SweepInterval)
-	defer sweep.Stop()
-	n.sweep(ctx) // the first of two observations
+// loopRemovals gives every removal a worker, until ctx ends and all have returned.
+func (n *Network) loopRemovals(ctx context.Context) {
+	var workers sync.WaitGroup
+	defer workers.Wait()
 	for {
-		n.runRemovals(ctx, workers)
+		n.runRemovals(ctx, &workers)
 		select {
+		case <-n.wakeRun:
 		case <-ctx.Done():
 			return
-		case <-n.wakeRun:
-		case <-retry.C:
-			n.lookAtWaiting(ctx)
-		case <-sweep.C:
-			n.sweep(ctx)
 		}
 	}
 }
 
 // lookAtWaiting syncs interfaces that wait without a promise of the backend: a
 // port that was lost, or restored without a number. An event of the port watch
-// is quicker; this repairs what is lost on the way. Then it tells the Pods
-// whose wait is overdue.
+// is quicker; this repairs what is lost on the way.
 func (n *Network) lookAtWaiting(ctx context.Context) {
-	attempt, cancel := context.WithTimeout(ctx, n.cfg.RetryInterval)
-	defer cancel()
 	var keys []PortKey
 	for _, iface := range n.store.List() {
 		if iface.State == ifstore.StateWaiting && !n.trackOf(iface.Key).promised {
@@ -86,8 +98,12 @@ func (n *Network) lookAtWaiting(ctx context.Context) {
 		}
 	}
 	if len(keys) > 0 {
-		n.Sync(attempt, keys)
+		n.Sync(ctx, keys) // an error is what the interface waits for; its record says so
 	}
+}
+
+// tellLate tells the Pods whose wait is overdue.
+func (n *Network) tellLate(ctx context.Context) {
 	for _, iface := range n.store.List() {
 		if iface.State == ifstore.StateWaiting {
 			n.tellIfLate(ctx, iface)

@@ -2,6 +2,7 @@ package podnet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -53,7 +54,7 @@ func (n *Network) probe(ctx context.Context, prober Prober, iface ifstore.Interf
 	if !again {
 		return
 	}
-	unlock, ok := n.containers.tryLock(iface.ContainerID)
+	unlock, ok := n.containers.tryLock(iface.ContainerID, nil)
 	if !ok {
 		return // somebody cares for it
 	}
@@ -63,21 +64,10 @@ func (n *Network) probe(ctx context.Context, prober Prober, iface ifstore.Interf
 		return
 	}
 	logger.Info("Removing an interface whose container is gone", "interface", iface.Key.String(), "pod", iface.Pod.String(), "port", iface.Name)
-	n.discard(ctx, iface.Key)
-}
-
-// discard removes an interface, at once or in the background. The container's
-// lock is held.
-func (n *Network) discard(ctx context.Context, key ifstore.Key) error {
-	attempt, cancel := context.WithTimeout(ctx, n.cfg.RemoveTimeout)
-	defer cancel()
-	have, _ := n.store.Get(key)
-	c := n.startCall(OpDelete, key, have.Pod)
-	err := n.remove(attempt, c, key)
-	if err != nil {
-		n.startRemoval(key, err)
+	if _, err := n.store.Update(iface.Key, iface.Gen, markWithdrawing); err == nil {
+		// Not here: after a reboot there are many, and their workers share transactions and bundles.
+		n.startRemoval(iface.Key, errors.New("its container is gone"))
 	}
-	return c.end(attempt, err)
 }
 
 // sweepAddresses frees every reservation but those of interfaces that exist or

@@ -3,6 +3,7 @@ package podnet
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,10 +15,14 @@ import (
 // the flows equal to it: installed on the number the port has, moved when the
 // number changed, withdrawn when it has none. It never waits for a lock of a
 // container: an operation that holds it may be waiting for this very number.
+// And it gives way as soon as somebody else wants one of the containers: it may
+// itself be waiting for a switch that is away.
 // Keys of other lives of a name, of ports that nobody knows and of interfaces
 // that go away need nothing: nil.
 func (n *Network) Sync(ctx context.Context, keys []PortKey) []error {
-	b := &syncBatch{n: n, errs: make([]error, len(keys)), held: make(map[string]bool), at: make(map[ifstore.Key][]int)}
+	work, giveWay := context.WithCancel(ctx)
+	defer giveWay()
+	b := &syncBatch{n: n, giveWay: giveWay, errs: make([]error, len(keys)), held: make(map[string]bool), at: make(map[ifstore.Key][]int)}
 	defer b.unlock()
 	for i, key := range keys {
 		b.errs[i] = b.join(i, key)
@@ -25,9 +30,19 @@ func (n *Network) Sync(ctx context.Context, keys []PortKey) []error {
 	if len(b.at) == 0 {
 		return b.errs
 	}
-	if err := n.underReplay(ctx, func(ctx context.Context) error { return b.settle(ctx) }); err != nil {
-		for key := range b.at {
-			if b.errs[b.at[key][0]] == nil {
+	err := n.underReplay(work, b.settle)
+	if work.Err() != nil && ctx.Err() == nil {
+		// What was under way has failed with the context; the cause of the interface is not that.
+		err = fmt.Errorf("%w: another operation of one of the containers came first", ErrBusy)
+		for _, at := range b.at {
+			if b.errs[at[0]] != nil && errors.Is(b.errs[at[0]], context.Canceled) {
+				b.errs[at[0]] = nil
+			}
+		}
+	}
+	if err != nil {
+		for key, at := range b.at {
+			if b.errs[at[0]] == nil {
 				b.fail(key, err)
 			}
 		}
@@ -38,6 +53,7 @@ func (n *Network) Sync(ctx context.Context, keys []PortKey) []error {
 // syncBatch is one call of Sync at work.
 type syncBatch struct {
 	n       *Network
+	giveWay context.CancelFunc
 	errs    []error               // one per key of the call
 	at      map[ifstore.Key][]int // interface -> indexes of the keys that mean it
 	held    map[string]bool       // containers whose lock is held
@@ -64,7 +80,7 @@ func (b *syncBatch) join(i int, key PortKey) error {
 		return nil
 	}
 	if !b.held[iface.ContainerID] {
-		unlock, ok := b.n.containers.tryLock(iface.ContainerID)
+		unlock, ok := b.n.containers.tryLock(iface.ContainerID, b.giveWay)
 		if !ok {
 			return fmt.Errorf("%w: container %s of port %s is being worked on", ErrBusy, iface.ContainerID, key.Name)
 		}
