@@ -12,7 +12,7 @@ import (
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 )
 
-const prevOfC1 = `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": "/run/netns/c1"}]}`
+const prevOfC1 = `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": "/proc/self/ns/ipc"}]}`
 
 func verbs() map[string]string {
 	return map[string]string{"ADD": "", "DEL": "", "CHECK": prevOfC1, "GC": `"cni.dev/valid-attachments": []`, "STATUS": ""}

@@ -140,7 +140,7 @@ func findPlugin(name, path string) (string, error) {
 			}
 		}
 	}
-	return "", types.NewError(cniapi.CodeConfig, fmt.Sprintf("IPAM plugin %q is not in CNI_PATH %q", name, path),
+	return "", types.NewError(cniapi.CodeDelegated, fmt.Sprintf("IPAM plugin %q is not in CNI_PATH %q", name, path),
 		`install it there, or use "ipam": {"type": "antrea-lite"} for the agent's own`)
 }
 

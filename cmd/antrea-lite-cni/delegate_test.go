@@ -167,7 +167,7 @@ func TestDelegatedAddresses(t *testing.T) {
 func TestHostLocalWithRanges(t *testing.T) {
 	a := newAgent(t)
 	_, err := call{verb: "ADD", conf: a.conf("1.0.0", `"ipam": {"type": "host-local", "subnet": "10.1.0.0/24"}`)}.run(t)
-	wantError(t, err, 7, "host-local", "CNI_PATH")
+	wantError(t, err, 105, "host-local", "CNI_PATH")
 }
 
 func TestDelegatedGCAndStatus(t *testing.T) {

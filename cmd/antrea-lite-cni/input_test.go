@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 		{"prevResult", "ADD", `"prevResult": {"cniVersion": "7.0.0"}`, ok, 7, []string{"prevResult", "7.0.0"}},
 		{"prevResult is text", "ADD", `"prevResult": "x"`, ok, 7, []string{"prevResult"}},
 		{"check without prevResult", "CHECK", "", ok, 7, []string{"prevResult"}},
-		{"check of another", "CHECK", `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth1", "sandbox": "/x"}]}`, ok, 7, []string{"eth0", "/run/netns/c1"}},
+		{"check of another", "CHECK", `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth1", "sandbox": "/x"}]}`, ok, 7, []string{"eth0", "/proc/self/ns/ipc"}},
 		{"gc without list", "GC", "", ok, 7, []string{"cni.dev/valid-attachments"}},
 		{"no container id", "ADD", "", map[string]string{"CNI_CONTAINERID": "-"}, 4, []string{"CNI_CONTAINERID"}},
 		{"no container id", "DEL", "", map[string]string{"CNI_CONTAINERID": ""}, 4, []string{"CNI_CONTAINERID"}},
@@ -53,9 +53,11 @@ func TestBadInput(t *testing.T) {
 		{"ifname dot", "DEL", "", map[string]string{"CNI_IFNAME": ".."}, 4, []string{".."}},
 		{"no command", "", "", map[string]string{"CNI_COMMAND": "UPDATE"}, 4, []string{"UPDATE", "STATUS"}},
 		{"args", "ADD", "", map[string]string{"CNI_ARGS": "K8S_POD_NAME"}, 4, []string{"CNI_ARGS", "K8S_POD_NAME"}},
+		{"netns gone", "ADD", "", map[string]string{"CNI_NETNS": "/run/netns/gone"}, 8, []string{"/run/netns/gone"}},
+		{"netns is none", "ADD", "", map[string]string{"CNI_NETNS": "/etc"}, 8, []string{"/etc"}},
 		{"host netns", "ADD", "", map[string]string{"CNI_NETNS": "/proc/self/ns/net"}, 8, []string{"/proc/self/ns/net", "host"}},
 		{"ipam path", "ADD", `"ipam": {"type": "../sh"}`, ok, 7, []string{"../sh", "CNI_PATH"}},
-		{"ipam missing", "ADD", `"ipam": {"type": "dhcp"}`, ok, 7, []string{"dhcp", "/nonexistent"}},
+		{"ipam missing", "ADD", `"ipam": {"type": "dhcp"}`, ok, 105, []string{"dhcp", "/nonexistent"}},
 	} {
 		t.Run(c.name+" "+c.verb, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +86,7 @@ func TestWithoutCommand(t *testing.T) {
 
 // TestRequest checks what reaches the agent.
 func TestRequest(t *testing.T) {
-	base := cniapi.Request{Attachment: cniapi.Attachment{ContainerID: "c1", IfName: "eth0"}, NetNS: "/run/netns/c1", Network: "net", TimeoutMillis: 90000}
+	base := cniapi.Request{Attachment: cniapi.Attachment{ContainerID: "c1", IfName: "eth0"}, NetNS: "/proc/self/ns/ipc", Network: "net", TimeoutMillis: 90000}
 	k8s := "IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=web-0;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=u1;SOMETHING=else=more"
 	addrs := func(s ...string) (out []netip.Addr) {
 		for _, a := range s {
@@ -142,7 +144,7 @@ func TestLenientDEL(t *testing.T) {
 // TestCheckAndGC pass on what the runtime believes.
 func TestCheckAndGC(t *testing.T) {
 	a := newAgent(t)
-	prev := `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0"}, {"name": "eth0", "sandbox": "/run/netns/c1", "mac": "0a:58:0a:0a:00:05"}],
+	prev := `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0"}, {"name": "eth0", "sandbox": "/proc/self/ns/ipc", "mac": "0a:58:0a:0a:00:05"}],
 		"ips": [{"interface": 1, "address": "10.10.0.5/24"}, {"interface": 0, "address": "192.0.2.1/24"}]}`
 	if _, err := (call{verb: "CHECK", conf: a.conf("1.0.0", prev)}).run(t); err != nil {
 		t.Fatal(err)

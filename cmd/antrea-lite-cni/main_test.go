@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -22,22 +23,43 @@ import (
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 )
 
-// role makes the test binary run as the plugin, or under the name fakeIPAM as a
-// delegated IPAM plugin, so that tests see real processes.
+// role makes the test binary, under the name fakeIPAM, run as a delegated IPAM plugin.
 const (
 	role     = "ANTREA_LITE_CNI_TEST"
 	fakeIPAM = "fake-ipam"
 	patience = 20 * time.Second
 )
 
+// built is the plugin's binary, made as releases are.
+var built string
+
 func TestMain(m *testing.M) {
-	if os.Getenv(role) != "" {
-		if filepath.Base(os.Args[0]) == fakeIPAM {
-			os.Exit(runFakeIPAM())
-		}
-		os.Exit(run())
+	if os.Getenv(role) != "" && filepath.Base(os.Args[0]) == fakeIPAM {
+		os.Exit(runFakeIPAM())
 	}
-	goleak.VerifyTestMain(m)
+	os.Exit(testMain(m))
+}
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "plugin")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	built = filepath.Join(dir, "antrea-lite-cni")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+		return 1
+	}
+	code := m.Run()
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
 }
 
 // call is one run of the plugin.
@@ -52,18 +74,14 @@ func (c call) command(t *testing.T) *exec.Cmd {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
 	env := map[string]string{
-		"CNI_COMMAND": c.verb, "CNI_CONTAINERID": "c1", "CNI_NETNS": "/run/netns/c1", "CNI_IFNAME": "eth0",
+		"CNI_COMMAND": c.verb, "CNI_CONTAINERID": "c1", "CNI_NETNS": "/proc/self/ns/ipc", "CNI_IFNAME": "eth0",
 		"CNI_PATH": "/nonexistent", role: "1",
 	}
 	for k, v := range c.env {
 		env[k] = v
 	}
-	cmd := exec.CommandContext(ctx, exe)
+	cmd := exec.CommandContext(ctx, built)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LOG=" + env["LOG"]}
 	for k, v := range env {
 		if v != "-" {

@@ -119,7 +119,7 @@ func (a *agent) compose() (err error) {
 	}
 	ports := portTable{a.of}
 	a.net, err = podnet.New(podnet.Config{
-		Linker: taggedLinker{linker},
+		Linker: nodeLinker{linker, a.conf.Datapath == "netdev"},
 		Readiness: linux.NewReadiness(linux.ReadinessConfig{
 			Ports: a.ovs, Watches: []linux.NameWatch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: ports.describe}),
 		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: ports,

@@ -48,6 +48,7 @@ type keeper struct {
 	ofport uint32
 	node   *podflows.Node // as last set
 	err    error          // why the last attempt failed; nil when all is well
+	looked bool           // an attempt has ended
 }
 
 // Wake asks for another look; it never blocks.
@@ -100,8 +101,8 @@ func (k *keeper) Run(ctx context.Context) error {
 func (k *keeper) remember(err error) (news bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	news = (err == nil) != (k.err == nil) || err != nil && err.Error() != k.err.Error()
-	k.err = err
+	news = !k.looked || (err == nil) != (k.err == nil) || err != nil && err.Error() != k.err.Error()
+	k.err, k.looked = err, true
 	return news
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -19,21 +20,33 @@ const extraNetwork = "network"
 
 type networkKey struct{}
 
-// taggedLinker adds the name of the CNI network, which comes with the context
-// of Add, to what is kept of an interface. podnet does not know CNI networks.
-type taggedLinker struct{ *linux.Linker }
+// nodeLinker adds to the Linux backend what this agent needs of every interface.
+type nodeLinker struct {
+	*linux.Linker
+	userspace bool // the datapath is
+}
 
-// Link implements podnet.Linker.
-func (l taggedLinker) Link(ctx context.Context, req podnet.Request) (podnet.Link, error) {
+// Link implements podnet.Linker. It remembers the name of the CNI network, which
+// comes with the context of Add; podnet does not know CNI networks.
+func (l nodeLinker) Link(ctx context.Context, req podnet.Request) (podnet.Link, error) {
 	link, err := l.Linker.Link(ctx, req)
-	if name, _ := ctx.Value(networkKey{}).(string); err == nil && name != "" {
+	if err != nil {
+		return link, err
+	}
+	if l.userspace {
+		if err := quiet(link.Name); err != nil {
+			gone := ifstore.Interface{Key: req.Key, Name: link.Name, MAC: link.MAC, NetNS: req.NetNS, Extra: link.Extra}
+			return podnet.Link{}, errors.Join(err, l.Linker.Unlink(context.WithoutCancel(ctx), gone))
+		}
+	}
+	if name, _ := ctx.Value(networkKey{}).(string); name != "" {
 		link.Extra = maps.Clone(link.Extra)
 		if link.Extra == nil {
 			link.Extra = map[string]string{}
 		}
 		link.Extra[extraNetwork] = name
 	}
-	return link, err
+	return link, nil
 }
 
 // cniNetwork is podnet for the CNI server: it keeps GC within one CNI network.

@@ -68,22 +68,19 @@ func buildVersion() string {
 	if !ok {
 		return "unknown"
 	}
-	version, dirty := info.Main.Version, ""
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	version, changes := "devel", ""
 	for _, s := range info.Settings {
 		switch {
-		case s.Key == "vcs.revision" && (version == "" || version == "(devel)"):
-			version = "devel-" + s.Value[:min(12, len(s.Value))]
+		case s.Key == "vcs.revision":
+			version += "-" + s.Value[:min(12, len(s.Value))]
 		case s.Key == "vcs.modified" && s.Value == "true":
-			dirty = "+changes"
+			changes = "+changes"
 		}
 	}
-	if version == "" {
-		version = "devel"
-	}
-	if len(dirty) > 0 && len(version) > len(dirty) && version[:5] != "devel" {
-		dirty = "" // the module version says it already
-	}
-	return version + dirty
+	return version + changes
 }
 
 // load fills the configuration for a command that only asks: it needs the
