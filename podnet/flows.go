@@ -82,7 +82,7 @@ func (n *Network) prepare(ctx context.Context, m *move, held map[string]bool) er
 			t.numbered = time.Now()
 		}
 	})
-	iface, err := n.setWaiting(m.iface.Key, m.ofport, fmt.Sprintf("flows for OpenFlow port %d", m.ofport))
+	iface, err := n.setWaiting(m.iface.Key, m.ofport, fmt.Sprintf("the switch to confirm the flows for OpenFlow port %d", m.ofport))
 	m.iface = iface
 	return err
 }

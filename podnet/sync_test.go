@@ -291,6 +291,42 @@ func TestNotReadyAndReady(t *testing.T) {
 	})
 }
 
+// A Sync hangs in a switch that is away. Whoever wants the container is not
+// held up by it: flows that were never sent need no switch to be deleted.
+func TestSyncGivesWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := podnettest.NewWorld()
+		w.Flows.Away(true)
+		n, stop := podnettest.Start(t, w.AsyncConfig(t, async.Config{}))
+		defer stop()
+		mustAdd(t, n, "c1")
+		mustAdd(t, n, "c2")
+		time.Sleep(31 * time.Second)
+		synctest.Wait() // the Sync hangs
+		events := w.Events()
+		if len(events) != 2 || events[0].Type != podnet.NetworkNotReady || !strings.Contains(events[0].Message, "the switch to confirm the flows") {
+			t.Errorf("events %+v, want two NetworkNotReady although the Sync has not returned", events)
+		}
+		begun := time.Now()
+		if again := mustAdd(t, n, "c1"); again.State != ifstore.StateWaiting {
+			t.Errorf("repeated Add: %s", again.State)
+		}
+		if err := n.Check(t.Context(), keyOf("c1")); err == nil {
+			t.Error("Check of an interface without flows: nil")
+		}
+		mustDelete(t, n, "c1")
+		if took := time.Since(begun); took != 0 {
+			t.Errorf("they waited %v for the Sync", took)
+		}
+		w.Flows.Away(false)
+		time.Sleep(6 * time.Second)
+		synctest.Wait()
+		wantReady(t, w, n, "c2")
+		mustDelete(t, n, "c2")
+		wantNothingLeft(t, w, n)
+	})
+}
+
 // SC-7: 300 ports without numbers; one never gets one and delays nobody.
 func TestManyPortsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -117,7 +117,7 @@ func (n *Network) tellIfLate(ctx context.Context, iface ifstore.Interface) {
 		return nil
 	})
 	if tell && (err == nil || errors.Is(err, errUnchanged)) {
-		n.event(ctx, NetworkNotReady, iface, fmt.Sprintf("interface %s (port %s) has no network after %v: %s", iface.Key, iface.Name, waited.Round(time.Second), cause))
+		n.event(ctx, NetworkNotReady, iface, fmt.Sprintf("interface %s (port %s) has no network after %v, waiting for: %s", iface.Key, iface.Name, waited.Round(time.Second), cause))
 	}
 }
 
