@@ -10,18 +10,25 @@ import (
 )
 
 // create makes the veth pair and returns the host's end as read back. A
-// leftover of an earlier Link of the same interface (the process was killed
-// before anyone recorded it) is removed first.
-func create(host *rtnl, p plan, ns *netNS) (linkInfo, error) {
+// leftover of an earlier process (it was killed before it recorded the pair,
+// or nobody would ask for it again) is removed first. What this process made is
+// no leftover.
+func (l *Linker) create(host *rtnl, p plan, ns *netNS) (linkInfo, error) {
 	link, err := tryCreate(host, p, ns)
 	var taken *takenError
-	if errors.As(err, &taken) && owns(taken.by, p.host, p.key) {
-		if err := remove(host, taken.by.index); err != nil {
-			return linkInfo{}, err
-		}
-		link, err = tryCreate(host, p, ns)
+	if !errors.As(err, &taken) || !owns(taken.by, p.host, p.key) {
+		return link, err
 	}
-	return link, err
+	l.mu.Lock()
+	_, living := l.made[p.key]
+	l.mu.Unlock()
+	if living {
+		return linkInfo{}, fmt.Errorf("%w: interface %v is linked already, its host end is %s; DEL it before it is added again", podnet.ErrPortExists, p.key, p.host)
+	}
+	if err := remove(host, taken.by.index); err != nil {
+		return linkInfo{}, err
+	}
+	return tryCreate(host, p, ns)
 }
 
 // takenError: the name of the host's end is taken.

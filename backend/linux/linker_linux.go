@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
+	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +18,9 @@ import (
 type Linker struct {
 	cfg  Config
 	host nsID
+
+	mu   sync.Mutex
+	made map[ifstore.Key]struct{} // linked by this process and not unlinked since
 }
 
 var (
@@ -40,12 +45,13 @@ func NewLinker(cfg Config) (*Linker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Linker{cfg: cfg, host: id}, nil
+	return &Linker{cfg: cfg, host: id, made: make(map[ifstore.Key]struct{})}, nil
 }
 
 // Link makes the veth pair of req and configures the container's end. On error
 // nothing is left behind. Errors that repeating cannot cure wrap
-// podnet.ErrBadRequest; a host name that a stranger holds, podnet.ErrPortExists.
+// podnet.ErrBadRequest; a host name that a stranger or a living interface of
+// the same key holds, podnet.ErrPortExists.
 func (l *Linker) Link(ctx context.Context, req podnet.Request) (podnet.Link, error) {
 	p, err := newPlan(l.cfg, req)
 	if err != nil {
@@ -65,7 +71,7 @@ func (l *Linker) Link(ctx context.Context, req podnet.Request) (podnet.Link, err
 	}
 	defer host.close()
 
-	pair, err := create(host, p, ns)
+	pair, err := l.create(host, p, ns)
 	if err != nil {
 		return podnet.Link{}, err
 	}
@@ -79,6 +85,9 @@ func (l *Linker) Link(ctx context.Context, req podnet.Request) (podnet.Link, err
 	if err != nil {
 		return podnet.Link{}, differences{err, remove(host, pair.index)}.err()
 	}
+	l.mu.Lock()
+	l.made[p.key] = struct{}{}
+	l.mu.Unlock()
 	return podnet.Link{Name: p.host, MAC: p.mac, MTU: p.mtu}, nil
 }
 

@@ -226,7 +226,7 @@ func TestLinkReplacesItsOwnLeftover(t *testing.T) {
 			}
 			c.close()
 		}
-		second := link(t, l, request4("c1", path))
+		second := link(t, newLinker(t, Config{}), request4("c1", path)) // the next process
 		if second.Name != first.Name || second.MAC != first.MAC {
 			t.Errorf("second try: %+v, first %+v", second, first)
 		}

@@ -31,6 +31,7 @@ func (l *Linker) Unlink(ctx context.Context, iface ifstore.Interface) error {
 	defer c.close()
 	link, err := lookUp(c, iface.Name)
 	if errors.Is(err, errNoLink) {
+		l.forget(iface.Key)
 		return nil
 	}
 	if err != nil {
@@ -39,12 +40,20 @@ func (l *Linker) Unlink(ctx context.Context, iface ifstore.Interface) error {
 	if !owns(link, iface.Name, iface.Key) {
 		klog.FromContext(ctx).Info("Left an interface alone: it has the name of a removed one and is not ours",
 			"interface", iface.Name, "wanted", iface.Key.String(), "kind", link.kind, "alias", link.alias, "mac", link.mac.String())
+		l.forget(iface.Key)
 		return nil
 	}
 	if err := remove(c, link.index); err != nil {
 		return fmt.Errorf("remove interface %s of %v: %w", iface.Name, iface.Key, err)
 	}
+	l.forget(iface.Key)
 	return nil
+}
+
+func (l *Linker) forget(key ifstore.Key) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.made, key)
 }
 
 // UnlinkOrphan removes the veth pair of a key that is in no record, whose host
