@@ -3,7 +3,6 @@ package podnet_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -281,105 +280,5 @@ func TestReconcileAgain(t *testing.T) {
 	for _, id := range []string{"kept", "replaced", "gone"} {
 		mustDelete(t, n, id)
 	}
-	wantNothingLeft(t, w, n)
-}
-
-// CN-19, CN-21: the container is gone and nobody deleted the interface.
-func TestSweep(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := podnettest.NewWorld()
-		w.Bridge.Slow(true)
-		n, stop := podnettest.Start(t, w.AsyncConfig(t, async.Config{}))
-		defer stop()
-		for _, id := range []string{"alive", "dead", "flicker"} {
-			mustAdd(t, n, id)
-		}
-		if _, err := w.Addresses.Allocate(t.Context(), podnettest.NewRequest("leaked")); err != nil {
-			t.Fatal(err)
-		}
-		synctest.Wait() // the look at the start of Run is over
-		w.Linker.Kill("dead")
-		time.Sleep(time.Minute + time.Second) // first observation
-		if len(n.Interfaces()) != 3 {
-			t.Errorf("swept after one observation")
-		}
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		if ids := fmt.Sprint(w.Addresses.Leases()); len(n.Interfaces()) != 2 || ids != "[alive/eth0 flicker/eth0]" {
-			t.Errorf("after two observations: %d interfaces, leases %s", len(n.Interfaces()), ids)
-		}
-		// Waiting alone is no reason, however long; nor is a probe that fails.
-		w.Linker.Before("Alive", boom)
-		w.Linker.Kill("flicker")
-		time.Sleep(time.Hour)
-		if len(n.Interfaces()) != 2 {
-			t.Errorf("swept for waiting")
-		}
-	})
-}
-
-// An allocation that no store knows yet survives the sweep of addresses.
-func TestSweepSparesAddsUnderWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := podnettest.NewWorld()
-		n, stop := podnettest.Start(t, w.Config())
-		defer stop()
-		w.Linker.Before("Link", func(context.Context) error { time.Sleep(5 * time.Minute); return nil })
-		iface := mustAdd(t, n, "c1")
-		if leases := w.Addresses.Leases(); !slices.Equal(leases, []string{iface.Key.String()}) {
-			t.Errorf("leases %q", leases)
-		}
-	})
-}
-
-// RC-1, RC-2: a replay begins while an Add waits for the session that only this
-// replay can make ready.
-func TestReplayInterruptsWhoWaitsForASession(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := podnettest.NewWorld()
-		n, stop := podnettest.Start(t, w.Config())
-		defer stop()
-		mustAdd(t, n, "c1")
-		w.Flows.Away(true)
-		w.Flows.Lose()
-		result := make(chan error, 2)
-		go func() { _, err := n.Add(context.Background(), podnettest.NewRequest("c2")); result <- err }()
-		go func() { result <- n.Delete(context.Background(), keyOf("c1")) }()
-		time.Sleep(time.Minute)
-		if err := n.Replay(t.Context(), func(ctx context.Context, ifaces []ifstore.Interface) error {
-			if len(ifaces) != 0 {
-				t.Errorf("replayed %v; c1 goes away, and c2's Add installs its flows itself", ifaces)
-			}
-			return w.Flows.Replay(ctx, ifaces)
-		}); err != nil {
-			t.Fatal(err)
-		}
-		w.Flows.Away(false)
-		for range 2 {
-			if err := <-result; err != nil {
-				t.Error(err)
-			}
-		}
-		wantReady(t, w, n, "c2")
-		mustDelete(t, n, "c2")
-		wantNothingLeft(t, w, n)
-	})
-}
-
-// A replay that fails leaves what it knows and is tried again.
-func TestReplayFails(t *testing.T) {
-	w := podnettest.NewWorld()
-	n := start(t, w.Config())
-	mustAdd(t, n, "c1")
-	w.Flows.Before("Replay", boom)
-	if err := n.Replay(t.Context(), w.Flows.Replay); !errors.Is(err, errBoom) {
-		t.Errorf("Replay: %v", err)
-	}
-	w.Flows.Before("Replay", nil)
-	if err := n.Replay(t.Context(), w.Flows.Replay); err != nil {
-		t.Error(err)
-	}
-	wantReady(t, w, n, "c1")
-	mustDelete(t, n, "c1")
 	wantNothingLeft(t, w, n)
 }
