@@ -131,6 +131,12 @@ func TestOVS(t *testing.T) {
 			if got := fmt.Sprintf("%016x", c.Status().DatapathID); got != id {
 				t.Errorf("datapath id %s, ovs-vsctl says %s", got, id)
 			}
+			// An add that fails would not stop the switch from committing the rest (fact 15).
+			bad := ofclient.Group{Name: "bad", Mods: append(pod(7, 5).Mods, badPort(799))}
+			if errs := c.Apply(t.Context(), []ofclient.Group{pod(1, 5), bad}); errs[0] != nil || errs[1] == nil {
+				t.Error(errs)
+			}
+			wantSwitch(t, c, pod(1, 5))
 			groups := []ofclient.Group{pod(2, 5), pod(3, 5), pod(4, 5), pod(5, 5), pod(6, 5)}
 			groups[1].Mods = append(groups[1].Mods, badPort(399))
 			groups[3].Mods = append(groups[3].Mods, unknownGroup(599))
