@@ -54,9 +54,12 @@ func (n *Network) probe(ctx context.Context, prober Prober, iface ifstore.Interf
 	if !again {
 		return
 	}
-	unlock, ok := n.containers.tryLock(iface.ContainerID, nil)
-	if !ok {
-		return // somebody cares for it
+	// Long enough for a Sync to give way; an Add or a Delete cares for it itself.
+	soon, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	unlock, err := n.containers.lock(soon, iface.ContainerID)
+	if err != nil {
+		return
 	}
 	defer unlock()
 	have, ok := n.store.Get(iface.Key)
