@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-lite/podnet/ifstore"
-	"github.com/antrea-lite/podnet/internal/nettest"
 	"github.com/antrea-lite/podnet/podnet"
 )
 
@@ -28,10 +27,7 @@ func TestLinkRefuses(t *testing.T) {
 	if err := unix.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	gone, err := nettest.NewNS("gone")
-	if err != nil {
-		t.Fatal(err)
-	}
+	gone := newNS(t)
 	if err := unix.Unmount(gone, unix.MNT_DETACH); err != nil {
 		t.Fatal(err)
 	}
