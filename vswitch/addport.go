@@ -107,7 +107,7 @@ func (c *Client) runAdds(ctx context.Context, adds []addition) []join.Result[pod
 	})
 	results := make([]join.Result[podnet.PortKey], len(adds))
 	for i, a := range adds {
-		results[i].Value, results[i].Err = podnet.PortKey{Name: a.port.Name, Gen: a.iface}, duplicate(errs[i])
+		results[i].Value, results[i].Err = podnet.PortKey{Name: a.port.Name, Gen: a.iface}, c.nameHolder(a, duplicate(errs[i]))
 	}
 	return results
 }
@@ -140,6 +140,20 @@ func duplicate(err error) error {
 	var refused *opError
 	if errors.As(err, &refused) && refused.name == "constraint violation" && refused.index < 0 {
 		return fmt.Errorf("%w: %w", podnet.ErrPortExists, err)
+	}
+	return err
+}
+
+// nameHolder describes who won the race for a name, once our tables know: the
+// server sends us its changes before the answer that they made fail.
+func (c *Client) nameHolder(a addition, err error) error {
+	if !errors.Is(err, podnet.ErrPortExists) {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, better := c.settleAdd(c.tables, a); errors.Is(better, podnet.ErrPortExists) {
+		return better
 	}
 	return err
 }

@@ -33,7 +33,7 @@ type BridgeInfo struct {
 // A bridge of the other datapath type is an error.
 func (c *Client) EnsureBridge(ctx context.Context) (BridgeInfo, error) {
 	var info BridgeInfo
-	for {
+	for overtaken := false; ; {
 		s, ops, created, err := c.bridgeOps(ctx)
 		if err != nil {
 			return info, c.bridgeError(err)
@@ -47,6 +47,8 @@ func (c *Client) EnsureBridge(ctx context.Context) (BridgeInfo, error) {
 			info.Created = info.Created || created
 		case errors.Is(err, podnet.ErrOutcomeUnknown), errors.Is(err, podnet.ErrNotConnected):
 			<-s.rpc.stopped // the next round looks what came of it
+		case created && !overtaken && errors.Is(duplicate(err), podnet.ErrPortExists):
+			overtaken = true // somebody made it a moment before us: the next round looks at theirs
 		default:
 			return info, c.bridgeError(err)
 		}
@@ -110,6 +112,10 @@ func (c *Client) createBridge(t *tables) ([]ovsdb.Operation, error) {
 	root := t.root()
 	if root == nil {
 		return nil, errors.New("the Open vSwitch database is empty: start ovs-vswitchd with ovs-ctl, or run ovs-vsctl init")
+	}
+	if gen, taken := t.byName[c.cfg.Bridge]; taken {
+		f, _ := t.byGen(gen)
+		return nil, fmt.Errorf("a port has its name: %w", portExists(gen, f))
 	}
 	local := addition{
 		port:  podnet.Port{PortKey: podnet.PortKey{Name: c.cfg.Bridge}, Type: "internal"},

@@ -103,6 +103,48 @@ func TestBridgeOfTheOtherDatapath(t *testing.T) {
 	}
 }
 
+func TestBridgeNameIsAPorts(t *testing.T) {
+	sw, _ := setUp(t)
+	vsctl(t, sw, "add-port", br, "br-x")
+	c := start(t, vswitch.Config{Endpoint: "unix:" + sw.DBSock(), Bridge: "br-x"})
+	if _, err := c.EnsureBridge(soon(t)); !errors.Is(err, podnet.ErrPortExists) || !strings.Contains(err.Error(), "on bridge br0") {
+		t.Errorf("%v", err)
+	} else {
+		t.Log(err)
+	}
+}
+
+// Several agents' worth of callers: one makes the bridge, the others find it.
+func TestEnsureBridgeRace(t *testing.T) {
+	sw := vswitchtest.Start(t)
+	infos := make([]vswitch.BridgeInfo, 8)
+	clients := make([]*vswitch.Client, len(infos))
+	for i := range clients {
+		clients[i] = start(t, vswitch.Config{Endpoint: "unix:" + sw.DBSock()})
+		if _, err := clients[i].Info(soon(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	each(len(infos), func(i int) {
+		var err error
+		if infos[i], err = clients[i].EnsureBridge(soon(t)); err != nil {
+			t.Error(err)
+		}
+	})
+	made := 0
+	for _, info := range infos {
+		if info.Created {
+			made++
+		}
+		if info.UUID != infos[0].UUID || info.DatapathID != infos[0].DatapathID {
+			t.Errorf("%+v and %+v", info, infos[0])
+		}
+	}
+	if made != 1 {
+		t.Errorf("%d callers say they made the bridge", made)
+	}
+}
+
 func TestBridgeIsMissing(t *testing.T) {
 	sw := vswitchtest.Start(t)
 	c := start(t, vswitch.Config{Endpoint: "unix:" + sw.DBSock()})

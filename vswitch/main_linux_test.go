@@ -20,7 +20,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if slices.ContainsFunc(os.Args, func(a string) bool { return strings.HasPrefix(a, "-test.fuzz") && !strings.HasPrefix(a, "-test.fuzzcachedir") }) {
+	if slices.ContainsFunc(os.Args, func(a string) bool {
+		return strings.HasPrefix(a, "-test.fuzz") && !strings.HasPrefix(a, "-test.fuzzcachedir")
+	}) {
 		os.Exit(m.Run()) // go test -fuzz: its workers talk over inherited descriptors, and need no network
 	}
 	nettest.Main()
