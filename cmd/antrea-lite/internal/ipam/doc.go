@@ -3,8 +3,9 @@
 // allocator and disk packages); around them this package keeps an index in
 // memory, one lock for the life of the process, and messages that help.
 //
-// Leases live in a directory that should die with the boot, because Pods do. On
-// a directory that survives, a stamp with the kernel's boot id does the same.
+// Leases die with the boot, because Pods do: a stamp with the kernel's boot id
+// makes those of an earlier one void wherever the directory is. So they need not
+// be flushed to the disk; leases without a stamp are.
 // Lease files are host-local's: one file for each address, named by it, holding
 // container id and interface name.
 package ipam

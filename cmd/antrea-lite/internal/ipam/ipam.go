@@ -43,7 +43,8 @@ type Config struct {
 	Dir     string
 	Network string
 	Ranges  []Range // one for each family; each gives one address to every interface
-	// BootID, when not empty, makes leases of another boot void.
+	// BootID, when not empty, makes leases of another boot void. Without it they
+	// outlive the boot, and every lease is flushed to the disk, which takes milliseconds.
 	BootID string
 	// LockTimeout bounds the wait for another process that uses the directory; 0: 5 s.
 	LockTimeout time.Duration
@@ -86,7 +87,7 @@ func (m *Manager) open(dir string) (err error) {
 	if err := dropOldBoot(dir, m.conf.BootID); err != nil {
 		return err
 	}
-	m.store, err = openStore(m.conf.Dir, m.conf.Network)
+	m.store, err = openStore(m.conf.Dir, m.conf.Network, m.conf.BootID == "")
 	return err
 }
 

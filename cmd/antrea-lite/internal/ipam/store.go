@@ -27,18 +27,21 @@ const (
 type store struct {
 	disk *disk.Store
 	dir  string
+	// durable leases are flushed to the disk: they outlive the boot. Those that a
+	// reboot makes void anyway are safe in the page cache, kill -9 or not.
+	durable bool
 	byIP map[netip.Addr]ifstore.Key
 	ips  map[ifstore.Key][]netip.Addr
 }
 
 // openStore reads the leases of dir. A file without content is what a crash
 // left between creation and write; nobody was told of that address, so it goes.
-func openStore(parent, network string) (*store, error) {
+func openStore(parent, network string, durable bool) (*store, error) {
 	d, err := disk.New(network, parent)
 	if err != nil {
 		return nil, err
 	}
-	s := &store{disk: d, dir: filepath.Join(parent, network), byIP: map[netip.Addr]ifstore.Key{}, ips: map[ifstore.Key][]netip.Addr{}}
+	s := &store{disk: d, dir: filepath.Join(parent, network), durable: durable, byIP: map[netip.Addr]ifstore.Key{}, ips: map[ifstore.Key][]netip.Addr{}}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -77,7 +80,7 @@ func (s *store) add(ip netip.Addr, key ifstore.Key) {
 	s.ips[key] = append(s.ips[key], ip)
 }
 
-// Reserve takes an address: false when somebody has it. The lease is on disk when it returns.
+// Reserve takes an address: false when somebody has it.
 func (s *store) Reserve(id, ifName string, ip net.IP, rangeID string) (bool, error) {
 	addr, ok := netip.AddrFromSlice(ip)
 	if !ok {
@@ -98,9 +101,11 @@ func (s *store) Reserve(id, ifName string, ip net.IP, rangeID string) (bool, err
 	return true, nil
 }
 
-// sync makes the lease file and its directory entry durable. In a directory
-// that dies with the boot (tmpfs) it costs microseconds.
+// sync makes the lease file and its directory entry durable, if it has to outlive the boot.
 func (s *store) sync(ip netip.Addr) error {
+	if !s.durable {
+		return nil
+	}
 	for _, path := range []string{s.path(ip), s.dir} {
 		f, err := os.Open(path)
 		if err != nil {
