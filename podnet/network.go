@@ -83,6 +83,7 @@ type Network struct {
 
 	mu         sync.Mutex // guards the rest; a leaf, never held across a call to a part
 	reconciled bool
+	unreadable []ifstore.Key // of ports with our mark that Reconcile could not read; their addresses are not free
 	replayed   bool
 	newReplay  chan struct{} // closed and replaced after every replay
 	adds       map[*adding]struct{}

@@ -130,13 +130,10 @@ func AntreaPorts(ports []Port) []string {
 // port that it did not write itself: an error names the key at fault.
 func DecodeExternalIDs(ids map[string]string) (ifstore.Interface, error) {
 	i := ifstore.Interface{
-		Key:   ifstore.Key{ContainerID: ids[idContainer], IfName: ids[idIfName]},
+		Key:   keyOf(ids),
 		Pod:   ifstore.Pod{Namespace: ids[idPodNamespace], Name: ids[idPodName], UID: ids[idPodUID]},
 		NetNS: ids[idNetNS],
 		IPAM:  ids[idIPAM],
-	}
-	if i.IfName == "" {
-		i.IfName = defaultIfName
 	}
 	if kind := ids[idType]; kind != typeContainer {
 		return ifstore.Interface{}, badID(idType, kind, fmt.Errorf("want %q", typeContainer))
@@ -182,6 +179,15 @@ func DecodeExternalIDs(ids map[string]string) (ifstore.Interface, error) {
 		}
 	}
 	return i, nil
+}
+
+// keyOf returns the key that external_ids name, unchecked.
+func keyOf(ids map[string]string) ifstore.Key {
+	key := ifstore.Key{ContainerID: ids[idContainer], IfName: ids[idIfName]}
+	if key.IfName == "" {
+		key.IfName = defaultIfName
+	}
+	return key
 }
 
 func badID(key, value string, err error) error {

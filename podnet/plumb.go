@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/antrea-lite/podnet/ifstore"
@@ -110,14 +111,26 @@ func (n *Network) live(key ifstore.Key) (ifstore.Interface, error) {
 	return iface, nil
 }
 
-// evict takes the flows of an earlier holder off number ofport before key gets
+// evict takes the flows of earlier holders off number ofport before key gets
 // it. OVS gives a number to one port at a time, so the record of the other is
 // out of date; its own flows would go on sending its traffic to the new owner.
 // held names the containers that the caller has locked.
 func (n *Network) evict(ctx context.Context, key ifstore.Key, ofport uint32, held map[string]bool) error {
-	holder, ok := n.store.ByOFPort(ofport)
-	if !ok || holder.Key == key {
-		return nil
+	for _, holder := range n.standingOn(ofport) {
+		if holder == key {
+			continue
+		}
+		if err := n.evictOne(ctx, key, holder, ofport, held); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *Network) evictOne(ctx context.Context, key, holder ifstore.Key, ofport uint32, held map[string]bool) error {
+	iface, err := n.live(holder)
+	if err != nil {
+		return nil // its removal is under way and touches its own flows only
 	}
 	if !held[holder.ContainerID] {
 		var giveWay context.CancelFunc
@@ -125,20 +138,24 @@ func (n *Network) evict(ctx context.Context, key ifstore.Key, ofport uint32, hel
 		defer giveWay()
 		unlock, ok := n.containers.tryLock(holder.ContainerID, giveWay)
 		if !ok {
-			return fmt.Errorf("%w: OpenFlow port %d was given to %s and still carries flows of %s, which is being worked on", ErrBusy, ofport, key, holder.Key)
+			return fmt.Errorf("%w: OpenFlow port %d was given to %s and still carries flows of %s, which is being worked on", ErrBusy, ofport, key, holder)
 		}
 		defer unlock()
-		if holder, ok = n.store.Get(holder.Key); !ok || holder.OFPort != ofport || holder.State == ifstore.StateWithdrawing {
+		if iface, err = n.live(holder); err != nil || !slices.Contains(n.trackOf(holder).standing, ofport) {
 			return nil // settled meanwhile
 		}
 	}
-	now, err := n.cfg.Bridge.OFPort(ctx, portKey(holder))
+	if iface.OFPort != ofport {
+		// What an earlier move may have left behind; its flows belong elsewhere by now.
+		return n.uninstall(ctx, iface, []uint32{ofport})
+	}
+	now, err := n.cfg.Bridge.OFPort(ctx, portKey(iface))
 	switch {
 	case err == nil && now == ofport:
 		// For a moment only, while Open vSwitch renumbers.
-		return fmt.Errorf("%w: OVSDB gives OpenFlow port %d to %s and to %s (port %s)", ErrBusy, ofport, key, holder.Key, holder.Name)
+		return fmt.Errorf("%w: OVSDB gives OpenFlow port %d to %s and to %s (port %s)", ErrBusy, ofport, key, holder, iface.Name)
 	case err != nil && !portGone(err):
-		return fmt.Errorf("OpenFlow port %d was %s's; whether it still is cannot be told: %w", ofport, holder.Key, err)
+		return fmt.Errorf("OpenFlow port %d was %s's; whether it still is cannot be told: %w", ofport, holder, err)
 	}
-	return n.withdraw(ctx, holder, fmt.Sprintf("its OpenFlow port %d went to %s", ofport, key))
+	return n.withdraw(ctx, iface, fmt.Sprintf("its OpenFlow port %d went to %s", ofport, key))
 }

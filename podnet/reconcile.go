@@ -63,7 +63,7 @@ func (n *Network) reconcile(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var resume []PortKey
+	var unreadable []ifstore.Key
 	restored := 0
 	for _, port := range ports {
 		if !IsOurs(n.cfg.Owner, port.ExternalIDs) {
@@ -72,6 +72,9 @@ func (n *Network) reconcile(ctx context.Context) error {
 		iface, err := DecodeExternalIDs(port.ExternalIDs)
 		if err != nil {
 			logger.Error(err, "A port carries this agent's mark and cannot be read; it is left alone", "port", port.Name)
+			if key := keyOf(port.ExternalIDs); validateKey(key) == nil {
+				unreadable = append(unreadable, key)
+			}
 			continue
 		}
 		iface.Name, iface.Gen = port.Name, port.Gen
@@ -82,16 +85,10 @@ func (n *Network) reconcile(ctx context.Context) error {
 		if added {
 			restored++
 		}
-		if added && n.trackOf(iface.Key).promised {
-			resume = append(resume, port.PortKey)
-		}
-	}
-	if resumer, ok := n.cfg.Readiness.(Resumer); ok && len(resume) > 0 {
-		resumer.Resume(resume)
 	}
 	n.mu.Lock()
 	first := !n.reconciled
-	n.reconciled = true
+	n.reconciled, n.unreadable = true, unreadable
 	n.mu.Unlock()
 	if first {
 		logger.Info("Interfaces restored from the bridge", "interfaces", restored, "ports", len(ports))
@@ -124,12 +121,13 @@ func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Por
 	if have, known = n.store.Get(iface.Key); known {
 		return false, n.adoptRow(iface, have)
 	}
+	var resumer Resumer
 	t := track{restored: true, asked: time.Now(), marked: port.ExternalIDs[idState]}
 	iface.State = ifstore.StateWaiting
 	switch {
 	case t.marked == string(ifstore.StateWaiting):
 		iface.Waiting = "an OpenFlow port number"
-		_, t.promised = n.cfg.Readiness.(Resumer)
+		resumer, t.promised = n.cfg.Readiness.(Resumer)
 		t.openWait = true
 	case port.OFPort >= minOFPort && port.OFPort <= maxOFPort:
 		iface.OFPort, iface.Waiting = uint32(port.OFPort), "the first replay of flows"
@@ -146,6 +144,9 @@ func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Por
 	}
 	n.startTrack(iface.Key, t)
 	n.store.Put(iface)
+	if t.promised {
+		resumer.Resume([]PortKey{port.PortKey})
+	}
 	if withdrawing {
 		n.startRemoval(iface.Key, errors.New("a removal that an earlier process began"))
 	}

@@ -211,6 +211,18 @@ func TestReconcileSkipsWhatItCannotRead(t *testing.T) {
 	if err := n.Reconcile(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	// The port that cannot be read keeps its address all the same.
+	for _, id := range []string{"c7", "leaked"} {
+		if _, err := w.Addresses.Allocate(t.Context(), podnettest.NewRequest(id)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.GC(t.Context(), []ifstore.Key{{ContainerID: "c1", IfName: "eth0"}}); err != nil {
+		t.Error(err)
+	}
+	if leases := w.Addresses.Leases(); !slices.Equal(leases, []string{"c7/eth0"}) {
+		t.Errorf("leases %q, want that of the broken port", leases)
+	}
 	if ifaces := n.Interfaces(); len(ifaces) != 1 || ifaces[0].Name != "good" {
 		t.Errorf("restored %+v, want the good one", ifaces)
 	}

@@ -20,6 +20,7 @@ import (
 func (n *Network) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	n.start(ctx) // before the backend, which must know its old promises when the first name comes
 	readiness := make(chan error, 1)
 	go func() {
 		err := n.cfg.Readiness.Run(ctx, n)
@@ -29,7 +30,6 @@ func (n *Network) Run(ctx context.Context) error {
 		readiness <- err
 		cancel()
 	}()
-	n.start(ctx)
 	var loops sync.WaitGroup
 	loops.Go(func() { n.loopRemovals(ctx) })
 	loops.Go(func() { every(ctx, n.cfg.RetryInterval, func() { n.tellLate(ctx) }) })

@@ -87,6 +87,9 @@ func (n *Network) sweepAddresses(ctx context.Context, keep []ifstore.Key) (freed
 	}
 	defer release()
 	keys := append(slices.Clone(keep), n.addingKeys()...)
+	n.mu.Lock()
+	keys = append(keys, n.unreadable...)
+	n.mu.Unlock()
 	for _, iface := range n.store.List() {
 		keys = append(keys, iface.Key)
 	}

@@ -134,39 +134,11 @@ func (b *syncBatch) settle(ctx context.Context) error {
 			b.fail(iface.Key, err)
 		}
 	}
-	moves, err := b.vacate(ctx, moves)
-	if err != nil {
-		return err
-	}
 	for i, err := range n.put(ctx, moves, b.held) {
 		b.fail(moves[i].iface.Key, err)
 	}
 	// With an error of the context's the caller finds out whether to run again.
 	return ctx.Err()
-}
-
-// vacate withdraws the flows of those in moves whose present number another
-// one of them is about to get: two ports that swap numbers would overwrite
-// each other's flows whichever is replaced first.
-func (b *syncBatch) vacate(ctx context.Context, moves []move) ([]move, error) {
-	wanted := make(map[uint32]ifstore.Key, len(moves))
-	for _, m := range moves {
-		wanted[m.ofport] = m.iface.Key
-	}
-	for i, m := range moves {
-		next, ok := wanted[m.iface.OFPort]
-		if !ok || next == m.iface.Key {
-			continue
-		}
-		if err := b.n.withdraw(ctx, m.iface, fmt.Sprintf("its OpenFlow port %d went to %s", m.iface.OFPort, next)); err != nil {
-			b.fail(m.iface.Key, err)
-			return nil, err
-		}
-		if iface, ok := b.n.store.Get(m.iface.Key); ok {
-			moves[i].iface = iface
-		}
-	}
-	return moves, nil
 }
 
 // noteCause keeps what an interface that waits is waiting for.

@@ -202,7 +202,10 @@ func (p *portTable) PortState(name string) (uint32, bool) {
 
 func TestSyncOfWhatIsNobodys(t *testing.T) {
 	w := podnettest.NewWorld()
-	n := start(t, w.Config())
+	n, err := podnet.New(w.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
 	iface := mustAdd(t, n, "c1")
 	w.Flows.ForgetCalls()
 	for i, err := range n.Sync(t.Context(), []podnet.PortKey{{Name: "nobody"}, {Name: iface.Name, Gen: "another life"}, {Name: iface.Name}, {Name: iface.Name, Gen: iface.Gen}}) {

@@ -78,6 +78,20 @@ func (n *Network) trackOf(key ifstore.Key) track {
 	return c
 }
 
+// standingOn returns the keys that may have flows on ofport, in order.
+func (n *Network) standingOn(ofport uint32) []ifstore.Key {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var keys []ifstore.Key
+	for key, t := range n.tracks {
+		if slices.Contains(t.standing, ofport) {
+			keys = append(keys, key)
+		}
+	}
+	slices.SortFunc(keys, compareKeys)
+	return keys
+}
+
 // forget removes the record of key and all that is known about it.
 func (n *Network) forget(key ifstore.Key) {
 	n.store.Delete(key)
