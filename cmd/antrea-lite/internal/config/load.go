@@ -64,13 +64,23 @@ func (c *Config) Load(path string, flags *pflag.FlagSet) error {
 func (c *Config) parse(b []byte) error {
 	var tree map[string]any
 	if err := yaml.UnmarshalStrict(b, &tree); err != nil {
-		return fmt.Errorf("no valid YAML: %w", err)
+		return fmt.Errorf("no valid YAML: %w", oneLine{err})
 	}
 	if err := checkKeys(tree, reflect.TypeFor[Config](), ""); err != nil {
 		return err
 	}
-	return yaml.UnmarshalStrict(b, c)
+	if err := yaml.UnmarshalStrict(b, c); err != nil {
+		return oneLine{err}
+	}
+	return nil
 }
+
+// oneLine shows an error of the YAML package without its line breaks.
+type oneLine struct{ error }
+
+func (e oneLine) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
+
+func (e oneLine) Unwrap() error { return e.error }
 
 // checkKeys refuses keys that the struct does not have: a setting that is
 // misspelt would otherwise silently keep its default.

@@ -30,8 +30,9 @@ type store struct {
 	// durable leases are flushed to the disk: they outlive the boot. Those that a
 	// reboot makes void anyway are safe in the page cache, kill -9 or not.
 	durable bool
-	byIP map[netip.Addr]ifstore.Key
-	ips  map[ifstore.Key][]netip.Addr
+	byIP    map[netip.Addr]ifstore.Key
+	ips     map[ifstore.Key][]netip.Addr
+	last    map[string]net.IP // by host-local\'s name of the range
 }
 
 // openStore reads the leases of dir. A file without content is what a crash
@@ -41,7 +42,7 @@ func openStore(parent, network string, durable bool) (*store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &store{disk: d, dir: filepath.Join(parent, network), durable: durable, byIP: map[netip.Addr]ifstore.Key{}, ips: map[ifstore.Key][]netip.Addr{}}
+	s := &store{disk: d, dir: filepath.Join(parent, network), durable: durable, byIP: map[netip.Addr]ifstore.Key{}, ips: map[ifstore.Key][]netip.Addr{}, last: map[string]net.IP{}}
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -98,6 +99,7 @@ func (s *store) Reserve(id, ifName string, ip net.IP, rangeID string) (bool, err
 		return false, errors.Join(err, os.Remove(s.path(addr)))
 	}
 	s.add(addr, ifstore.Key{ContainerID: id, IfName: ifName})
+	s.last[rangeID] = ip
 	return true, nil
 }
 
@@ -151,7 +153,12 @@ func (s *store) Unlock() error { return nil }
 func (s *store) Close() error { return s.disk.Close() }
 
 // LastReservedIP is where host-local's round robin goes on.
-func (s *store) LastReservedIP(rangeID string) (net.IP, error) { return s.disk.LastReservedIP(rangeID) }
+func (s *store) LastReservedIP(rangeID string) (net.IP, error) {
+	if ip, ok := s.last[rangeID]; ok {
+		return ip, nil
+	}
+	return s.disk.LastReservedIP(rangeID)
+}
 
 // ReleaseByID frees the addresses of one interface.
 func (s *store) ReleaseByID(id, ifName string) error {
