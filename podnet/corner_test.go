@@ -3,7 +3,6 @@ package podnet_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -247,35 +246,62 @@ func TestReplayOfLostPorts(t *testing.T) {
 	wantNothingLeft(t, w, n)
 }
 
-// The number was another interface's, and somebody is at work on that one: the
-// Add waits for it.
-func TestStolenNumberOfABusyInterface(t *testing.T) {
+// A port is gone while the switch is away: its interface is not ready, although
+// its flows cannot be removed yet.
+func TestLostPortWithoutASwitch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := podnettest.NewWorld()
-		n, err := podnet.New(w.Config())
-		if err != nil {
+		n, stop := podnettest.Start(t, w.Config())
+		defer stop()
+		iface := mustAdd(t, n, "c1")
+		w.Flows.Away(true)
+		w.Bridge.SetOFPort(iface.Name, -1, "no such device")
+		time.Sleep(31 * time.Second)
+		synctest.Wait()
+		if got := get(t, n, "c1"); got.State != ifstore.StateWaiting || got.OFPort != iface.OFPort || !strings.Contains(got.Waiting, "no such device") {
+			t.Errorf("%s on %d, waiting for %q", got.State, got.OFPort, got.Waiting)
+		}
+		if events := w.Events(); len(events) != 1 || !strings.Contains(events[0].Message, "no such device") {
+			t.Errorf("events %+v", events)
+		}
+		w.Flows.Away(false)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if got := get(t, n, "c1"); got.OFPort != 0 || w.Flows.Len() != 0 {
+			t.Errorf("number %d, %d flows after the switch is back", got.OFPort, w.Flows.Len())
+		}
+		mustDelete(t, n, "c1")
+		wantNothingLeft(t, w, n)
+	})
+}
+
+// An address that an interface still holds while it goes away is free soon.
+func TestAddressOfAnInterfaceThatGoesAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := podnettest.NewWorld()
+		n, stop := podnettest.Start(t, w.Config())
+		defer stop()
+		req := podnettest.NewRequest("c1")
+		req.IPAM, req.Addresses = "static", []ifstore.Address{address("10.9.0.1/24")}
+		if _, err := n.Add(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
-		old := mustAdd(t, n, "old")
-		w.Linker.Before("Check", func(context.Context) error { time.Sleep(3 * time.Second); return nil })
-		checked := make(chan error, 1)
-		go func() { checked <- n.Check(context.Background(), old.Key) }()
-		synctest.Wait()
-		w.Bridge.After("AddPort", func(context.Context) error {
-			w.Bridge.SetOFPort(old.Name, 0, "")
-			w.Bridge.SetOFPort(podnettest.HostName(keyOf("new")), int32(old.OFPort), "")
-			return nil
-		})
-		begun := time.Now()
-		mustAdd(t, n, "new")
-		if took := time.Since(begun); took < 3*time.Second || took > 4*time.Second {
-			t.Errorf("the Add took %v, want it to wait for the check", took)
+		w.Flows.Away(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := n.Delete(ctx, req.Key); !errors.Is(err, podnet.ErrTryAgain) {
+			t.Fatalf("Delete: %v", err)
 		}
-		wantReady(t, w, n, "new")
-		if on := w.Flows.On(old.OFPort); !slices.Equal(on, []ifstore.Key{keyOf("new")}) {
-			t.Errorf("flows on the number: %v", on)
+		other := podnettest.NewRequest("c2")
+		other.IPAM, other.Addresses = "static", req.Addresses
+		if _, err := n.Add(t.Context(), other); !errors.Is(err, podnet.ErrTryAgain) || errors.Is(err, podnet.ErrBadRequest) {
+			t.Errorf("Add: %v, want ErrTryAgain", err)
 		}
-		<-checked
+		w.Flows.Away(false)
+		time.Sleep(time.Minute)
+		if _, err := n.Add(t.Context(), other); err != nil {
+			t.Error(err)
+		}
 	})
 }
 

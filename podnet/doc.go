@@ -81,9 +81,10 @@
 //     one after the other, and the newer ends the Add of the older.
 //  2. the container: Add, Delete, Check, GC and sweeps wait for it. Sync never
 //     does: it tries, and asks for a retry with [ErrBusy] when it is held. The
-//     holder may be waiting for the very number that Sync brings. An operation
-//     that needs a second container's lock (a number that moved from one
-//     interface to another) tries it in the same way.
+//     holder may be waiting for the very number that Sync brings. And it gives
+//     way when somebody waits for a container that it holds. An operation that
+//     needs a second container's lock (a number that moved from one interface to
+//     another) tries it in the same way.
 //  3. the replay lock: shared by whoever changes flows, alone for a replay. A
 //     replay does not wait for sharers to finish; it ends their contexts, and
 //     they begin their flow changes anew when it is over. They may be waiting for

@@ -95,6 +95,7 @@ func (n *Network) replace(ctx context.Context, m *move) error {
 		return err
 	}
 	n.tracked(m.iface.Key, func(t *track) { t.isGone(old.OFPort) })
+	m.before = true // from here on an error is one of what follows
 	// More than one only after moves whose outcome is unknown.
 	return n.uninstall(ctx, m.iface, m.others[1:])
 }
@@ -111,9 +112,13 @@ func (n *Network) refused(m move, err error) {
 			ofport = m.others[0]
 		}
 	}
+	cause := err.Error()
+	if errors.Is(err, context.Canceled) {
+		cause = m.iface.Waiting // an attempt that gave way says nothing about the port
+	}
 	if m.sent || !errors.Is(err, ErrBusy) {
 		// An error means that the record is going away; then nobody reads the cause.
-		_, _ = n.setWaiting(m.iface.Key, ofport, err.Error())
+		_, _ = n.setWaiting(m.iface.Key, ofport, cause)
 	}
 }
 
@@ -155,6 +160,10 @@ func complete(errs []error, want int) []error {
 // withdraw removes all flows of an interface that stays. The container's lock
 // and a share of the replay lock are held.
 func (n *Network) withdraw(ctx context.Context, iface ifstore.Interface, cause string) error {
+	// Not ready from now on, whether the flows can be removed now or later.
+	if _, err := n.setWaiting(iface.Key, iface.OFPort, cause); err != nil {
+		return err
+	}
 	if err := n.uninstall(ctx, iface, n.trackOf(iface.Key).standing); err != nil {
 		return err
 	}

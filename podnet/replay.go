@@ -3,6 +3,7 @@ package podnet
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/antrea-lite/podnet/ifstore"
 )
@@ -132,7 +133,11 @@ func (n *Network) replayNumber(iface ifstore.Interface, ports map[PortKey]Port) 
 // compared with the state: a Delete sets the state first and then looks here,
 // so one of the two sees the other.
 func (n *Network) stand(key ifstore.Key, ofport uint32) (ifstore.Interface, bool) {
-	n.tracked(key, func(t *track) { t.mayStand(ofport) })
+	before := false
+	n.tracked(key, func(t *track) {
+		before = slices.Contains(t.standing, ofport)
+		t.mayStand(ofport)
+	})
 	iface, err := n.store.Update(key, "", func(i *ifstore.Interface) error {
 		if i.State == ifstore.StateWithdrawing {
 			return ErrOvertaken
@@ -140,6 +145,9 @@ func (n *Network) stand(key ifstore.Key, ofport uint32) (ifstore.Interface, bool
 		i.OFPort = ofport
 		return nil
 	})
+	if err != nil && !before {
+		n.tracked(key, func(t *track) { t.isGone(ofport) })
+	}
 	return iface, err == nil
 }
 
