@@ -31,7 +31,7 @@ var testNode = podflows.Node{
 	PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.10.0.0/24"), netip.MustParsePrefix("fd10::/64")},
 }
 
-func newInstaller(t *testing.T, sender ofclient.Sender) *podflows.Installer {
+func newInstaller(t testing.TB, sender ofclient.Sender) *podflows.Installer {
 	t.Helper()
 	i, err := podflows.New(podflows.Config{Sender: sender, Node: testNode})
 	if err != nil {

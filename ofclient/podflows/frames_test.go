@@ -110,7 +110,17 @@ func checksum(start uint32, b []byte) uint16 {
 func udp(sport, dport uint16) []byte {
 	b := binary.BigEndian.AppendUint16(nil, sport)
 	b = binary.BigEndian.AppendUint16(b, dport)
-	return append(b, 0, 12, 0, 0, 'd', 'a', 't', 'a')
+	return append(append(b, 0, 16, 0, 0), blankTag...)
+}
+
+// A tag tells the copies of one frame from all others: a number and its
+// complement, so that checksums do not depend on it. Frames with a payload of
+// their own hold a blank one at the end; to others it is appended, which
+// Ethernet allows (but the kernel's conntrack cuts off).
+var blankTag = tagOf(0)
+
+func tagOf(n uint32) []byte {
+	return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, n), ^n)
 }
 
 func udpFrame(dst, src mac, from, to string, sport, dport uint16) []byte {

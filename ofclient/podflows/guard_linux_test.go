@@ -1,6 +1,7 @@
 package podflows_test
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -38,7 +39,7 @@ func TestAPodSpeaksOnlyAsItself(t *testing.T) {
 		return p.frame()
 	}
 	icmp6 := func(typ uint8, src string) []byte {
-		et, body := ipPacket(src, "fd10::11", 58, 255, append([]byte{typ, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 32)...))
+		et, body := ipPacket(src, "fd10::11", 58, 255, slices.Concat([]byte{typ, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 32), blankTag))
 		return frameOf(b, a, et, body)
 	}
 	good := udpFrame(b, a, "10.10.0.10", "10.10.0.11", 1000, 2000)

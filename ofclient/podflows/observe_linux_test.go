@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,15 +12,15 @@ import (
 	"github.com/mdlayher/packet"
 )
 
-// send sends a frame from a station and returns what arrived where. Every frame
-// ends with a tag by which it is known again; Ethernet lets bytes follow the
-// packet. The end is told by a marker that the switch itself sends to everybody
+// send sends a frame from a station and returns what arrived where, known by its
+// tag, which is taken out again. The end is told by a marker that the switch itself sends to everybody
 // afterwards, so that nothing has to be waited for.
 func (l *lab) send(from string, frame []byte) map[string][]byte {
 	l.t.Helper()
 	*l.tags++
-	tag := []byte(fmt.Sprintf("tag%05d", *l.tags))
-	frame = append(slices.Clone(frame), tag...)
+	tag := tagOf(uint32(*l.tags))
+	bare, blank := bytes.CutSuffix(frame, blankTag)
+	frame = slices.Concat(bare, tag)
 	if _, err := l.pod(from).conn.WriteTo(frame, &packet.Addr{HardwareAddr: frame[:6]}); err != nil {
 		l.t.Fatal(err)
 	}
@@ -46,11 +47,15 @@ func (l *lab) send(from string, frame []byte) map[string][]byte {
 			if bytes.Equal(b[:min(n, len(marker))], marker) {
 				break
 			}
-			if bytes.HasSuffix(b, tag) {
+			// An ICMP error that quotes the frame ends with the tag too, and is longer.
+			if n == len(frame) && bytes.HasSuffix(b, tag) {
 				if _, twice := got[s.name]; twice {
 					l.t.Errorf("%s got the frame twice", s.name)
 				}
 				got[s.name] = slices.Clone(b[:n-len(tag)])
+				if blank {
+					got[s.name] = append(got[s.name], blankTag...)
+				}
 			}
 		}
 	}
@@ -60,18 +65,23 @@ func (l *lab) send(from string, frame []byte) map[string][]byte {
 // expect sends a frame and compares who got it. It returns the copies.
 func (l *lab) expect(from string, frame []byte, want ...string) map[string][]byte {
 	l.t.Helper()
-	got := l.send(from, frame)
-	var names []string
-	for name := range got {
-		names = append(names, name)
-	}
-	slices.Sort(names)
 	slices.Sort(want)
-	if !slices.Equal(names, want) {
-		l.t.Errorf("from %s: arrived at %v, want %v\nframe %x\n%s", from, names, want, frame, l.trace(from, frame))
+	got := l.send(from, frame)
+	// The kernel datapath asks ovs-vswitchd about the first packets of a kind
+	// from other threads, so the marker may overtake them there. The trace
+	// has no such doubt.
+	for n := 0; *datapath == "system" && n < 20 && (n == 0 || !slices.Equal(receivers(got), want)); n++ {
+		got = l.send(from, frame)
+	}
+	if !slices.Equal(receivers(got), want) {
+		l.t.Errorf("from %s: arrived at %v, want %v\nframe %x\n%s", from, receivers(got), want, frame, l.trace(from, frame))
+	} else if trace := l.trace(from, frame); *datapath == "system" && (len(want) == 0) != strings.HasSuffix(trace, "Datapath actions: drop") {
+		l.t.Errorf("from %s: arrived at %v, the trace says otherwise\nframe %x\n%s", from, want, frame, trace)
 	}
 	return got
 }
+
+func receivers(got map[string][]byte) []string { return slices.Sorted(maps.Keys(got)) }
 
 func (l *lab) trace(from string, frame []byte) string {
 	out, err := l.sw.Appctl("ofproto/trace", bridge, fmt.Sprintf("in_port=%d", l.pod(from).iface.OFPort), hex.EncodeToString(frame))
