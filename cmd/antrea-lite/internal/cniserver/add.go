@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -43,8 +44,8 @@ func (s *Server) add(w http.ResponseWriter, r *http.Request) {
 		s.fail(r.Context(), w, "ADD", start, req, err)
 		return
 	}
-	ctx, cancel := context.WithCancelCause(r.Context())
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
 	confirm := watch(w, r, cancel)
 	defer confirm.stop()
 
@@ -84,31 +85,32 @@ type confirmation struct {
 }
 
 // watch reads the rest of the body until stop.
-func watch(w http.ResponseWriter, r *http.Request, cancel context.CancelCauseFunc) *confirmation {
+func watch(w http.ResponseWriter, r *http.Request, cancel context.CancelFunc) *confirmation {
 	c := &confirmation{rc: http.NewResponseController(w), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		if _, err := io.Copy(io.Discard, r.Body); err != nil {
-			c.err = fmt.Errorf("%w: %w", errClientGone, err)
-			cancel(c.err)
+			c.err = err
+			cancel()
 		}
 	}()
 	return c
 }
 
-// wait returns nil once the plugin has confirmed. When the agent itself ends
-// there is nothing to undo either: the interface is in OVSDB, and the next
-// agent sweeps it if its container is gone.
+// wait returns nil once the plugin has confirmed, and errClientGone when it went
+// without. ctx ends with either of the plugin and the agent. When it is the
+// agent there is nothing to undo: the interface is in OVSDB, and the next agent
+// sweeps it if its container is gone.
 func (c *confirmation) wait(ctx context.Context) error {
 	select {
 	case <-c.done:
-		return c.err
 	case <-ctx.Done():
-		if err := context.Cause(ctx); errors.Is(err, errClientGone) {
-			return err
-		}
+		c.stop()
+	}
+	if c.err == nil || errors.Is(c.err, os.ErrDeadlineExceeded) {
 		return nil
 	}
+	return fmt.Errorf("%w: %w", errClientGone, c.err)
 }
 
 // stop ends the reader. net/http closes the body after the handler and would
