@@ -464,6 +464,6 @@ func TestContainerInterfaceNameTaken(t *testing.T) {
 	other := *p
 	other.ContainerID = strings.Repeat("b", 64)
 	_, err := n.Plugin.Run(t.Context(), other.Call("ADD"))
-	n.wantError("ADD into a namespace that has an eth0", err, codeInterface, "eth0", p.NetNS)
+	n.wantError("ADD into a namespace that has an eth0", err, codeConfig, "eth0", p.NetNS)
 	n.pingsGateway(p)
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/antrea-lite/podnet/e2e/lab"
 	"github.com/antrea-lite/podnet/vswitch/vswitchtest"
 )
 
@@ -26,7 +27,7 @@ func TestSwitchRunsOnTheDatapathAskedFor(t *testing.T) {
 			t.Errorf("ports of %s: %v\n%s", want, err, show)
 		}
 	}
-	if _, err := sw.Appctl("exit", "--cleanup"); err != nil {
+	if err := lab.EndSwitch(sw); err != nil {
 		t.Error(err)
 	}
 }

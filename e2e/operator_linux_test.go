@@ -206,8 +206,8 @@ func TestMetricsMove(t *testing.T) {
 		words []string
 		least float64
 	}{
-		{"antrea_lite_cni_request_duration_seconds_count", []string{`verb="ADD"`, `outcome="ok"`}, 2},
-		{"antrea_lite_cni_request_duration_seconds_count", []string{`verb="DEL"`, `outcome="ok"`}, 1},
+		{"antrea_lite_cni_request_duration_seconds_count", []string{`verb="add"`, `outcome="ok"`}, 2},
+		{"antrea_lite_cni_request_duration_seconds_count", []string{`verb="del"`, `outcome="ok"`}, 1},
 		{"antrea_lite_port_number_seconds_count", nil, 2},
 		{"antrea_lite_port_flows_seconds_count", nil, 2},
 		{"antrea_lite_bundle_duration_seconds_count", []string{`outcome="ok"`}, 3},

@@ -16,6 +16,8 @@ import (
 // stream pings in the background until the returned function is called.
 func (n *node) stream(from, to *lab.Pod) (report func() lab.PingReport) {
 	n.t.Helper()
+	// Packets that wait for a neighbour's address would hide an outage.
+	n.pings(from, to)
 	ctx, cancel := context.WithCancel(n.t.Context())
 	type outcome struct {
 		lab.PingReport
@@ -159,18 +161,22 @@ func TestRestartOfTheDatabase(t *testing.T) {
 	if err := n.Switch.StopDB(); err != nil {
 		t.Fatal(err)
 	}
-	n.pings(a, b)
+	if options.datapath == "system" {
+		n.pings(a, b)
+	}
 	if err := n.Switch.StartDB(); err != nil {
 		t.Fatal(err)
 	}
 	if err := n.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	fresh := n.plug("fresh", nil)
+	fresh := n.plug("fresh", nil) // waits until ovs-vswitchd has its database again
 	n.pings(a, b, fresh)
 	n.unplug(fresh)
 	n.sameFlows(want)
-	if r := report(); r.Lost != 0 {
+	// Without its database, ovs-vswitchd does not poll the userspace datapath
+	// (bridge_run returns early); the kernel forwards by itself.
+	if r := report(); r.Lost != 0 && options.datapath == "system" {
 		t.Errorf("%d of %d pings lost while the database was restarted", r.Lost, r.Sent)
 	}
 }
