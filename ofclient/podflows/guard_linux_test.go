@@ -38,8 +38,9 @@ func TestAPodSpeaksOnlyAsItself(t *testing.T) {
 		change(&p)
 		return p.frame()
 	}
+	// Not to b's address, or b's kernel would answer.
 	icmp6 := func(typ uint8, src string) []byte {
-		et, body := ipPacket(src, "fd10::11", 58, 255, slices.Concat([]byte{typ, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 32), blankTag))
+		et, body := ipPacket(src, "fd10::99", 58, 255, slices.Concat([]byte{typ, 0, 0, 0, 0, 0, 0, 0}, make([]byte, 32), blankTag))
 		return frameOf(b, a, et, body)
 	}
 	good := udpFrame(b, a, "10.10.0.10", "10.10.0.11", 1000, 2000)

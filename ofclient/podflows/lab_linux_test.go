@@ -99,7 +99,8 @@ func (l *lab) addGateway() {
 	}
 }
 
-// raiseGateway configures gw0; it comes back bare when ovs-vswitchd restarts or renumbers it.
+// raiseGateway configures gw0, without forwarding: what the host sent on would
+// look like what the switch sent. gw0 comes back bare when ovs-vswitchd restarts or renumbers it.
 func (l *lab) raiseGateway(gw *station) {
 	l.t.Helper()
 	link := l.must(netlink.LinkByName(gwName)).(netlink.Link)
@@ -113,9 +114,6 @@ func (l *lab) raiseGateway(gw *station) {
 		l.ok(gw.conn.Close())
 	}
 	gw.conn = l.must(listen(gwName)).(*packet.Conn)
-	for _, key := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
-		l.ok(os.WriteFile("/proc/sys/net/"+key, []byte("1"), 0o644))
-	}
 }
 
 func (l *lab) addPod(n int, spec podSpec) {
@@ -148,6 +146,12 @@ func (l *lab) addPod(n int, spec podSpec) {
 		})
 	})
 	l.in(s.ns, func() error { return l.configure(s, spec.addrs) })
+	// Under the userspace datapath the host's own stack hears what comes in by
+	// the host end, too, and would answer and route it past the switch.
+	for _, key := range []string{"ipv4/conf/" + host + "/arp_ignore=8", "ipv6/conf/" + host + "/disable_ipv6=1"} {
+		name, value, _ := strings.Cut(key, "=")
+		l.ok(os.WriteFile("/proc/sys/net/"+name, []byte(value), 0o644))
+	}
 	l.ok(netlink.LinkSetUp(l.must(netlink.LinkByName(host)).(netlink.Link)))
 	l.vsctl("add-port", bridge, host)
 
