@@ -56,6 +56,9 @@ func wantNothingLeft(t *testing.T, w *podnettest.World, n *podnet.Network) {
 	if ifaces := n.Interfaces(); len(ifaces) > 0 {
 		t.Errorf("left in the store: %+v", ifaces)
 	}
+	if tracks, adds, _, _ := n.Kept(); tracks > 0 || adds > 0 {
+		t.Errorf("%d interfaces and %d Adds are remembered", tracks, adds)
+	}
 }
 
 // wantReady fails unless the interface is ready with flows on exactly its number.

@@ -135,3 +135,15 @@ func TestAddressesInUse(t *testing.T) {
 	mustDelete(t, n, "c1")
 	wantNothingLeft(t, w, n)
 }
+
+// Whoever cancelled an Add counts on it to leave nothing, however far it came.
+func TestAddCancelledAtTheVeryEnd(t *testing.T) {
+	w := podnettest.NewWorld()
+	n := start(t, w.Config())
+	ctx, cancel := context.WithCancel(t.Context())
+	w.Linker.Before("Announce", func(context.Context) error { cancel(); return nil })
+	if _, err := n.Add(ctx, podnettest.NewRequest("c1")); !errors.Is(err, context.Canceled) {
+		t.Errorf("Add: %v, want it cancelled", err)
+	}
+	wantNothingLeft(t, w, n)
+}

@@ -62,3 +62,22 @@ func TestReplayFails(t *testing.T) {
 	mustDelete(t, n, "c1")
 	wantNothingLeft(t, w, n)
 }
+
+// The OpenFlow session is ready before anybody has read the bridge: the replay
+// reads it, else it would delete the flows of every Pod.
+func TestReplayBeforeReconcile(t *testing.T) {
+	w := podnettest.NewWorld()
+	first, stop := podnettest.Start(t, w.Config())
+	mustAdd(t, first, "c1")
+	stop()
+	n, err := podnet.New(w.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Replay(t.Context(), w.Flows.Replay); err != nil {
+		t.Fatal(err)
+	}
+	wantReady(t, w, n, "c1")
+	mustDelete(t, n, "c1")
+	wantNothingLeft(t, w, n)
+}
