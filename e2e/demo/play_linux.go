@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -85,11 +87,12 @@ func (s *story) start(ctx context.Context, o options) error {
 		return err
 	}
 	s.node = node
-	version, err := node.Switch.Appctl("version")
+	text, err := node.Switch.Appctl("version")
 	if err != nil {
 		return err
 	}
-	s.ok("%s with its own database and sockets, datapath %s, %s", firstLine(version), o.datapath, short(time.Since(t)))
+	version, _, _ := strings.Cut(text, "\n")
+	s.ok("%s with its own database and sockets, datapath %s, %s", version, o.datapath, short(time.Since(t)))
 	t = time.Now()
 	if err := node.StartAgent(ctx); err != nil {
 		return err
@@ -102,7 +105,8 @@ func (s *story) start(ctx context.Context, o options) error {
 
 func (s *story) plug(ctx context.Context, _ options) error {
 	s.title("2  Plug in six Pods: libcni runs the CNI plugin, as containerd does")
-	w := tabwriter.NewWriter(indented{s}, 0, 0, 3, ' ', 0)
+	var table bytes.Buffer
+	w := tabwriter.NewWriter(&table, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(w, "POD\tVLAN\tIPv4\tIPv6\tMAC\tOVS PORT\tADD TOOK")
 	for _, c := range cast() {
 		pod, err := s.node.NewPod(c.name, map[string]any{"vlan": c.vlan})
@@ -137,6 +141,7 @@ func (s *story) plug(ctx context.Context, _ options) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	s.block(table.String())
 	s.ok("flows were in before each ADD returned")
 	return nil
 }
@@ -211,21 +216,4 @@ func confList(conf []byte) (*libcni.NetworkConfigList, error) {
 		return nil, err
 	}
 	return libcni.ConfListFromConf(&libcni.NetworkConfig{Network: plugin.Network, Bytes: plugin.Bytes})
-}
-
-// indented writes to the story's blocks.
-type indented struct{ s *story }
-
-func (i indented) Write(b []byte) (int, error) {
-	i.s.block(string(b))
-	return len(b), nil
-}
-
-func firstLine(text string) string {
-	for i, r := range text {
-		if r == '\n' {
-			return text[:i]
-		}
-	}
-	return text
 }

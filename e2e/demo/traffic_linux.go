@@ -133,15 +133,52 @@ func (s *story) spoof(context.Context, options) error {
 
 func (s *story) look(ctx context.Context, _ options) error {
 	s.title("6  Look: what an operator sees")
-	for _, args := range [][]string{{"ports"}, {"flows", "demo/web"}} {
-		out, err := s.node.Tool(ctx, args...)
-		if err != nil {
-			return err
-		}
-		s.note("$ antrea-lite %s", strings.Join(args, " "))
-		s.block(out)
+	ports, err := s.node.Tool(ctx, "ports")
+	if err != nil {
+		return err
 	}
+	s.note("$ antrea-lite ports")
+	s.block(ports)
+	flows, err := s.node.Tool(ctx, "flows", "demo/web")
+	if err != nil {
+		return err
+	}
+	s.note("$ antrea-lite flows demo/web")
+	s.note("(link-local flows, cookies and ages are left out here)")
+	s.block(readable(flows))
 	return nil
+}
+
+// readable shortens what `antrea-lite flows` prints: one heading for each
+// table, and of every flow the packets, the match and the actions.
+func readable(flows string) string {
+	var b strings.Builder
+	last := ""
+	for line := range strings.Lines(flows) {
+		table, flow, ok := strings.Cut(strings.TrimSpace(line), ": cookie=")
+		if !ok || strings.Contains(flow, "fe80::") {
+			continue
+		}
+		if table != last {
+			fmt.Fprintln(&b, table)
+			last = table
+		}
+		match, actions, _ := strings.Cut(flow, " actions=")
+		packets := ""
+		var kept []string
+		for field := range strings.SplitSeq(match, ",") {
+			switch name, value, _ := strings.Cut(strings.TrimSpace(field), "="); name {
+			case "n_packets":
+				packets = value
+			case "duration", "table", "n_bytes", "idle_age", "priority":
+			default:
+				kept = append(kept, strings.TrimSpace(field))
+			}
+		}
+		// The cookie is the first field.
+		fmt.Fprintf(&b, "%8s packets  %s -> %s\n", packets, strings.Join(kept[1:], ","), actions)
+	}
+	return b.String()
 }
 
 // restart restarts Open vSwitch under a running ping and waits for traffic to come back.
@@ -189,6 +226,11 @@ func (s *story) restart(ctx context.Context, _ options) error {
 		if _, err := lab.Ping(m.NetNS, m.Addr(false), m.Gateway(false), 56, replyTime); err != nil {
 			return fmt.Errorf("%s -> gateway after the restart: %w", m.Name, err)
 		}
+	}
+	// The ping goes on for a moment, to show that it is well again.
+	select {
+	case <-time.After(time.Second):
+	case <-ctx.Done():
 	}
 	stop()
 	r := <-done

@@ -179,13 +179,14 @@ func PingStream(ctx context.Context, ns string, src, dst netip.Addr, interval ti
 			return report, err
 		}
 	}
-	for end := time.Now().Add(time.Second); len(answered) < report.Sent && time.Now().Before(end); {
+	stopped := time.Now()
+	for end := stopped.Add(time.Second); len(answered) < report.Sent && time.Now().Before(end); {
 		if err := p.collect(end, answered, &last, &report); err != nil {
 			return report, err
 		}
 	}
 	report.Lost = report.Sent - len(answered)
-	report.LongestGap = max(report.LongestGap, time.Since(last)*min(1, time.Duration(report.Lost)))
+	report.LongestGap = max(report.LongestGap, stopped.Sub(last))
 	return report, nil
 }
 
