@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/podnet"
 	"github.com/antrea-lite/podnet/podnet/podnettest"
 )
 
