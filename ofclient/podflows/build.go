@@ -73,7 +73,6 @@ var (
 	solicits   = icmpv6(icmpv6NeighbourSol)
 	adverts    = icmpv6(icmpv6NeighbourAdv)
 	groupDst   = ofp.EthDstMasked([6]byte{1}, [6]byte{1})
-	linkLocal  = netip.MustParsePrefix("fe80::/10")
 )
 
 func icmpv6(typ uint8) ofp.Match {

@@ -66,7 +66,7 @@ func (n Node) validate() (Node, error) {
 	}
 	for _, p := range n.PodCIDRs {
 		if p.Bits() == 0 {
-			return Node{}, fmt.Errorf("Pod CIDR %v: %w: it holds every address; name this node's own prefixes", p, podnet.ErrBadRequest)
+			return Node{}, fmt.Errorf("prefix %v of PodCIDRs: %w: it holds every address; name this node's own", p, podnet.ErrBadRequest)
 		}
 	}
 	return n, nil
