@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/backend/linux"
@@ -25,7 +24,6 @@ import (
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/metrics"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/single"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/unixsock"
-	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient"
 	"github.com/antrea-lite/podnet/ofclient/podflows"
@@ -266,46 +264,6 @@ func (a *agent) announce(ctx context.Context, conf *cniConf) error {
 	return conf.install()
 }
 
-// Started implements cniserver.Gate.
-func (a *agent) Started() error {
-	if a.restored.Load() {
-		return nil
-	}
-	for _, check := range []func() error{a.checkOVSDB, a.keeper.check} {
-		if err := check(); err != nil {
-			return fmt.Errorf("the interfaces of the bridge are not known yet: %w", err)
-		}
-	}
-	return errors.New("the interfaces of the bridge are not known yet")
-}
-
-// Ready implements cniserver.Gate.
-func (a *agent) Ready() *cniapi.Error { return a.health.Ready() }
-
-func (a *agent) checkOVSDB() error {
-	s := a.ovs.Status()
-	return link(s.Connected, "OVSDB at "+a.conf.OVSDB, s.LastError)
-}
-
-func (a *agent) checkOpenFlow() error {
-	s := a.of.Status()
-	what := "OpenFlow at " + a.conf.OpenFlowEndpoint()
-	if s.Connected && !s.Ready {
-		return errors.New(what + " is connected, the replay of flows is not done yet")
-	}
-	return link(s.Ready, what, s.LastError)
-}
-
-func link(ok bool, what, lastError string) error {
-	switch {
-	case ok:
-		return nil
-	case lastError != "":
-		return fmt.Errorf("%s is not connected: %s", what, lastError)
-	}
-	return fmt.Errorf("%s is not connected yet", what)
-}
-
 // pageHandler serves the pages on loopback.
 func (a *agent) pageHandler() http.Handler {
 	mux := http.NewServeMux()
@@ -338,33 +296,4 @@ func (w wakeOnConnect) Connected(current bool) {
 		default:
 		}
 	}
-}
-
-func checkKernel() error {
-	release, err := Kernel()
-	if err != nil {
-		return err
-	}
-	if Older(release, MinKernel) {
-		return fmt.Errorf("Linux %s is too old: update it to %s or later", release, MinKernel)
-	}
-	return nil
-}
-
-// Kernel returns the kernel's release.
-func Kernel() (string, error) {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		return "", fmt.Errorf("uname: %w", err)
-	}
-	return unix.ByteSliceToString(u.Release[:]), nil
-}
-
-// bootID tells one boot from another; "" where the kernel does not say.
-func bootID() string {
-	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return ""
-	}
-	return strings.TrimSpace(string(b))
 }

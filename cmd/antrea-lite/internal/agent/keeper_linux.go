@@ -213,7 +213,7 @@ func (k *keeper) check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.err == nil && k.ofport == 0 {
-		return errors.New("Open vSwitch has not answered yet")
+		return errors.New("nothing has been heard of Open vSwitch yet")
 	}
 	return k.err
 }

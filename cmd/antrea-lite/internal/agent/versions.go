@@ -25,7 +25,7 @@ const (
 func OVSTooOld(info vswitch.Info) error {
 	if info.OVSVersion != "" {
 		if Older(info.OVSVersion, MinOVS) {
-			return fmt.Errorf("Open vSwitch %s is too old: update it to %s or later", info.OVSVersion, MinOVS)
+			return fmt.Errorf("version %s of Open vSwitch is too old: update it to %s or later", info.OVSVersion, MinOVS)
 		}
 		return nil
 	}
