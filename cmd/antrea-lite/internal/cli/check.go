@@ -24,11 +24,11 @@ Each line is ok, warn or fail. The exit code is 1 when a line is fail.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			loadErr := a.load(cmd)
 			findings := doctor.Check(cmd.Context(), a.conf, loadErr)
-			print := func() error { return a.out.findings(findings) }
+			show := func() error { return a.out.findings(findings) }
 			if a.out.format == formatJSON {
-				print = func() error { return a.out.json(findings) }
+				show = func() error { return a.out.json(findings) }
 			}
-			if err := print(); err != nil {
+			if err := show(); err != nil {
 				return err
 			}
 			for _, f := range findings {

@@ -32,11 +32,11 @@ number of Pods by state. The exit code is 1 while the agent is not ready.`,
 			if err := api.NewClient(a.conf.CNISocket).Get(cmd.Context(), api.PathStatus, url.Values{}, &s); err != nil {
 				return err
 			}
-			print := func() error { return a.out.statusTable(s, time.Now()) }
+			show := func() error { return a.out.statusTable(s, time.Now()) }
 			if a.out.format == formatJSON {
-				print = func() error { return a.out.json(s) }
+				show = func() error { return a.out.json(s) }
 			}
-			if err := print(); err != nil {
+			if err := show(); err != nil {
 				return err
 			}
 			if !s.Ready {
