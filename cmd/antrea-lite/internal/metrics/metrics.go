@@ -4,6 +4,7 @@ package metrics
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -102,7 +103,7 @@ func (m *Metrics) Gauge(name, help string, labels prometheus.Labels, value func(
 
 // Call records one CNI call.
 func (m *Metrics) Call(verb, outcome string, took time.Duration) {
-	m.calls.WithLabelValues(verb, outcome).Observe(took.Seconds())
+	m.calls.WithLabelValues(strings.ToLower(verb), outcome).Observe(took.Seconds())
 }
 
 // Event counts an event for a Pod.
