@@ -120,7 +120,8 @@ func TestPodsThatWentWhileTheAgentWasAway(t *testing.T) {
 
 func TestRestartOfOpenVSwitch(t *testing.T) {
 	n := start(t, nil)
-	pods := make([]*lab.Pod, min(50, options.pods))
+	// A multiple of the three VLANs, so that each Pod's partner is in its own.
+	pods := make([]*lab.Pod, min(51, options.pods/3*3))
 	for i := range pods {
 		pods[i] = n.plug(fmt.Sprintf("p%d", i), map[string]any{"vlan": i % 3 * 10})
 	}
