@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +70,7 @@ type podSpec struct {
 // newLab starts a bridge, plugs the Pods and waits for a session that has replayed their flows.
 func newLab(t *testing.T, specs ...podSpec) *lab {
 	t.Helper()
+	afterBoot(t)
 	l := &lab{t: t, sw: vswitchtest.Start(t), tags: new(int)}
 	if err := l.sw.AddBridge(bridge, *datapath); err != nil {
 		t.Fatal(err)
@@ -81,6 +81,23 @@ func newLab(t *testing.T, specs ...podSpec) *lab {
 	}
 	l.connect()
 	return l
+}
+
+// afterBoot waits until a kernel has been up for a while. Open vSwitch 3.1 counts
+// no processors in a guest's first ten seconds ("Overriding n-handler-threads to
+// 0"), and a kernel datapath that begins so loses every first packet for ever.
+func afterBoot(t *testing.T) {
+	t.Helper()
+	for *datapath == "system" {
+		var now unix.Timespec
+		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+			t.Fatal(err)
+		}
+		if now.Sec > 12 {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 func (l *lab) addGateway() {
@@ -296,41 +313,6 @@ func (l *lab) settle() {
 	l.must(l.sw.Appctl("revalidator/wait"))
 }
 
-func listen(dev string) (*packet.Conn, error) {
-	ifi, err := net.InterfaceByName(dev)
-	if err != nil {
-		return nil, err
-	}
-	return packet.Listen(ifi, packet.Raw, unix.ETH_P_ALL, nil)
-}
-
-// in runs f in a network namespace, on a thread that ends with it.
-func (l *lab) in(ns string, f func() error) {
-	l.t.Helper()
-	l.ok(inNS(ns, f))
-}
-
-func inNS(path string, f func() error) error {
-	errc := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		if path != "" {
-			ns, err := netns.GetFromPath(path)
-			if err != nil {
-				errc <- err
-				return
-			}
-			defer ns.Close()
-			if err := netns.Set(ns); err != nil {
-				errc <- err
-				return
-			}
-		}
-		errc <- f()
-	}()
-	return <-errc
-}
-
 func (l *lab) ok(err error) {
 	l.t.Helper()
 	if err != nil {
@@ -342,12 +324,4 @@ func (l *lab) must(v any, err error) any {
 	l.t.Helper()
 	l.ok(err)
 	return v
-}
-
-func mustNet(s string) *net.IPNet {
-	_, n, err := net.ParseCIDR(s)
-	if err != nil {
-		panic(err)
-	}
-	return n
 }

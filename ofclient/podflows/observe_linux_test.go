@@ -83,7 +83,7 @@ func (l *lab) expect(from string, frame []byte, want ...string) map[string][]byt
 
 // endsInDrop reads the last line of a trace; a packet can be committed and have nowhere to go.
 func endsInDrop(trace string) bool {
-	return strings.HasSuffix(trace, "Datapath actions: drop") || strings.HasSuffix(trace, "Datapath actions: ct(commit,zone=57344)")
+	return strings.HasSuffix(trace, "Datapath actions: drop") || strings.HasSuffix(trace, "ct(commit,zone=57344)")
 }
 
 func receivers(got map[string][]byte) []string { return slices.Sorted(maps.Keys(got)) }
