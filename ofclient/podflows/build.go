@@ -42,8 +42,10 @@ const (
 	etherTypeIPv4 = 0x0800
 	etherTypeIPv6 = 0x86dd
 
+	protoTCP    = 6
 	protoUDP    = 17
 	protoICMPv6 = 58
+	protoSCTP   = 132
 
 	icmpv6RouterAdvert         = 134
 	icmpv6NeighbourSol         = 135

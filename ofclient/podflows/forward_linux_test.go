@@ -3,8 +3,11 @@ package podflows_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mdlayher/packet"
 )
 
 func TestPacketsGoWhereTheyBelong(t *testing.T) {
@@ -124,6 +127,32 @@ func TestUninstallForgetsConnections(t *testing.T) {
 	}
 	if !strings.Contains(after, "192.0.2.1") {
 		t.Errorf("another Pod's connection went as well:\n%s", after)
+	}
+}
+
+// A Pod that pinged and goes must not take ovs-vswitchd with it (flushedProtocols).
+func TestUninstallAfterPings(t *testing.T) {
+	l := newLab(t, podSpec{name: "a", addrs: []string{"10.10.0.10/24", "fd10::10/64"}}, podSpec{name: "b", addrs: []string{"10.10.0.11/24", "fd10::11/64"}})
+	a, b := l.pod("a").mac, l.pod("b").mac
+	for _, f := range []struct {
+		from, to   string
+		proto, typ uint8
+	}{{"10.10.0.10", "10.10.0.11", 1, 8}, {"10.10.0.10", "10.10.0.11", 1, 13}, {"fd10::10", "fd10::11", 58, 128}} {
+		typ, echo := ipPacket(f.from, f.to, f.proto, 64, slices.Concat([]byte{f.typ, 0, 0, 0, 0x12, 0x34, 0, 1}, make([]byte, 12), blankTag))
+		// Not expected at b: whether its own stack answers does not matter here.
+		if _, err := l.pod("a").conn.WriteTo(frameOf(b, a, typ, echo), &packet.Addr{HardwareAddr: b[:]}); err != nil {
+			t.Fatal(err)
+		}
+		l.expect("a", udpFrame(b, a, f.from, f.to, 6000, uint16(f.typ)), "b") // the switch has seen what came before
+	}
+	if before := l.must(l.sw.Appctl("dpctl/dump-conntrack")).(string); !strings.Contains(before, "icmpv6,orig=(src=fd10::10") {
+		t.Fatalf("the ping is not tracked:\n%s", before)
+	}
+	for _, err := range l.flows.Uninstall(t.Context(), l.ifaces()) {
+		l.ok(err)
+	}
+	if after := l.must(l.sw.Appctl("dpctl/dump-conntrack")).(string); strings.Contains(after, "10.10.0.10") {
+		t.Errorf("still remembered:\n%s", after)
 	}
 }
 
