@@ -49,6 +49,7 @@ type agent struct {
 
 	restored atomic.Bool   // the interfaces of the bridge are known
 	dbWake   chan struct{} // one token: OVSDB came (back)
+	ofWake   chan struct{} // one token: a new OpenFlow session is ready
 }
 
 // Run runs the agent until ctx ends, which is a success, or a part fails. The
@@ -74,7 +75,7 @@ func Run(ctx context.Context, conf *config.Config, node config.Node, version str
 		}
 		defer page.Close()
 	}
-	a := &agent{conf: conf, node: node, version: version, started: time.Now(), dbWake: make(chan struct{}, 1)}
+	a := &agent{conf: conf, node: node, version: version, started: time.Now(), dbWake: make(chan struct{}, 1), ofWake: make(chan struct{}, 1)}
 	if a.leases, err = ipam.New(ctx, ipam.Config{Dir: conf.StateDir, Network: conf.Bridge, Ranges: ranges(node), BootID: bootID()}); err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (a *agent) compose() (err error) {
 	if kind == "tcp" {
 		dial = ofclient.DialTCP(address)
 	}
-	if a.of, err = ofclient.New(ofclient.Config{Dial: dial, Replay: a.replay, ListPeriod: time.Duration(a.conf.SyncPeriod), Observer: a.metrics.OpenFlow()}); err != nil {
+	if a.of, err = ofclient.New(ofclient.Config{Dial: dial, Replay: a.replay, ListPeriod: time.Duration(a.conf.SyncPeriod), Observer: wakeOnReady(a.metrics.OpenFlow(), a.ofWake)}); err != nil {
 		return err
 	}
 	if a.flows, err = podflows.New(podflows.Config{Sender: a.of, Node: podflows.Node{PodCIDRs: a.node.PodCIDRs}}); err != nil {
@@ -190,6 +191,7 @@ func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
 	})
 	part("interfaces", a.restore)
 	part("openflow", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.of.Run) })
+	part("audit", a.audit)
 	part("network", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.net.Run) })
 	if page != nil {
 		part("health page", func(ctx context.Context) error { return serve(ctx, page, a.pageHandler()) })

@@ -122,12 +122,12 @@ func (a *agent) check(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if a.of.Status().Ready {
-		out = append(out, a.audit(r, ready))
+		out = append(out, a.auditFinding(r, ready))
 	}
 	write(w, http.StatusOK, out)
 }
 
-func (a *agent) audit(r *http.Request, ready []ifstore.Interface) api.Finding {
+func (a *agent) auditFinding(r *http.Request, ready []ifstore.Interface) api.Finding {
 	f := api.Finding{Level: api.OK, What: "flows"}
 	missing, stale, err := a.flows.Audit(r.Context(), ready)
 	switch {

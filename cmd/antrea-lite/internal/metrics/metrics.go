@@ -36,6 +36,7 @@ type Metrics struct {
 	transact *prometheus.HistogramVec // kind, outcome
 	changes  *prometheus.HistogramVec // kind
 	events   *prometheus.CounterVec   // type
+	audits   *prometheus.CounterVec   // outcome
 }
 
 // New returns metrics with the version in build_info.
@@ -57,6 +58,7 @@ func New(version string) *Metrics {
 	m.transact = m.histogram("ovsdb_transaction_duration_seconds", "Duration of OVSDB transactions.", call, "kind", "outcome")
 	m.changes = m.histogram("ovsdb_transaction_changes", "Changes joined in one OVSDB transaction.", prometheus.ExponentialBuckets(1, 2, 10), "kind")
 	m.events = counter(m.reg, "pod_events_total", "Events for Pods: NetworkNotReady, NetworkReady.", "type")
+	m.audits = counter(m.reg, "flow_audits_total", "Times the flows were read back after a reconnect: clean, repaired or failed.", "outcome")
 	build := gauge(m.reg, "build_info", "Always 1.", "version")
 	build.WithLabelValues(version).Set(1)
 	m.reg.MustRegister(m.mods, m.joined, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -108,6 +110,9 @@ func (m *Metrics) Call(verb, outcome string, took time.Duration) {
 
 // Event counts an event for a Pod.
 func (m *Metrics) Event(e podnet.Event) { m.events.WithLabelValues(string(e.Type)).Inc() }
+
+// Audit counts one reading back of the flows.
+func (m *Metrics) Audit(outcome string) { m.audits.WithLabelValues(outcome).Inc() }
 
 // Network is what package podnet reports to.
 func (m *Metrics) Network() podnet.Observer {
