@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"k8s.io/klog/v2"
@@ -110,8 +111,24 @@ func (i *Installer) currentRound() uint16 {
 func (i *Installer) Install(ctx context.Context, ifaces []ifstore.Interface) []error {
 	round := i.currentRound()
 	return i.apply(ctx, ifaces, func(iface ifstore.Interface) ([]ofp.FlowMod, error) {
-		return ifaceFlows(iface, round)
+		return i.podFlows(iface, round)
 	})
+}
+
+// podFlows builds the flows of an interface. It refuses an address of the
+// gateway in the gateway's network: the guard would let the Pod announce it,
+// and all others would send to the Pod what is for the world.
+func (i *Installer) podFlows(iface ifstore.Interface, round uint16) ([]ofp.FlowMod, error) {
+	i.mu.Lock()
+	gateway := i.node.Gateway
+	i.mu.Unlock()
+	for _, a := range iface.IPs() {
+		if iface.VLAN == 0 && gateway.OFPort != 0 && slices.Contains(gateway.Addrs, a) {
+			return nil, fmt.Errorf("flows of interface %s (port %q): address %s: %w: it is the gateway's: give the interface another",
+				nameOf(iface), iface.Name, a, podnet.ErrBadRequest)
+		}
+	}
+	return ifaceFlows(iface, round)
 }
 
 // Replace moves an interface from the number of one record to that of another
@@ -119,7 +136,7 @@ func (i *Installer) Install(ctx context.Context, ifaces []ifstore.Interface) []e
 func (i *Installer) Replace(ctx context.Context, old, new ifstore.Interface) error {
 	round := i.currentRound()
 	return i.apply(ctx, []ifstore.Interface{new}, func(new ifstore.Interface) ([]ofp.FlowMod, error) {
-		mods, err := ifaceFlows(new, round)
+		mods, err := i.podFlows(new, round)
 		if err != nil {
 			return nil, err
 		}

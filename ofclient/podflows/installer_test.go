@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +57,28 @@ func TestInstallSendsOneGroupForEachInterface(t *testing.T) {
 	}
 	if len(r.groups) != 1 || len(r.groups[0]) != 2 {
 		t.Errorf("%d calls, want one with the two good interfaces", len(r.groups))
+	}
+}
+
+// A delegated IPAM plugin may give anything; the gateway's address would draw everybody's traffic.
+func TestInstallRefusesTheGatewaysAddress(t *testing.T) {
+	r := &record{}
+	i := newInstaller(t, r)
+	good := iface("good", 9, 0, "10.10.0.9/24", "fd10::9/64")
+	for _, addr := range testNode.Gateway.Addrs {
+		thief := iface("thief", 3, 0, netip.PrefixFrom(addr, addr.BitLen()).String())
+		errs := i.Install(t.Context(), []ifstore.Interface{thief, good})
+		if !errors.Is(errs[0], podnet.ErrBadRequest) || !strings.Contains(errs[0].Error(), addr.String()) || errs[1] != nil {
+			t.Errorf("Install with the gateway's %s: %v", addr, errs)
+		}
+		if err := i.Replace(t.Context(), good, thief); !errors.Is(err, podnet.ErrBadRequest) {
+			t.Errorf("Replace with the gateway's %s: %v", addr, err)
+		}
+		// The gateway is not in a VLAN.
+		thief.VLAN = 10
+		if err := i.Install(t.Context(), []ifstore.Interface{thief})[0]; err != nil {
+			t.Errorf("Install in a VLAN with the gateway's %s: %v", addr, err)
+		}
 	}
 }
 
