@@ -99,6 +99,22 @@ func TestDelegatedIPAM(t *testing.T) {
 	refuse := func(string, *cniapi.Request, <-chan struct{}) *cniapi.Error {
 		return &cniapi.Error{Code: 100, Msg: "no", Details: "yes"}
 	}
+	unknown := func(path string, _ *cniapi.Request, _ <-chan struct{}) *cniapi.Error {
+		if path == cniapi.PathCheck {
+			return &cniapi.Error{Code: cniapi.CodeUnknown, Msg: "unknown", Details: "send ADD"}
+		}
+		return nil
+	}
+	// A repeated ADD, of an interface that CHECK finds well or spoilt.
+	stands := func(check *cniapi.Error) func(string, *cniapi.Request, <-chan struct{}) *cniapi.Error {
+		return func(path string, _ *cniapi.Request, _ <-chan struct{}) *cniapi.Error {
+			if path == cniapi.PathCheck {
+				return check
+			}
+			return &cniapi.Error{Code: 7, Msg: "exists with other addresses", Details: "send DEL first"}
+		}
+	}
+	spoilt := &cniapi.Error{Code: cniapi.CodeCheck, Msg: "flows are missing", Details: "send DEL"}
 	for _, c := range []struct {
 		name, verb, do, more string
 		before               func(string, *cniapi.Request, <-chan struct{}) *cniapi.Error
@@ -109,8 +125,11 @@ func TestDelegatedIPAM(t *testing.T) {
 	}{
 		{"add", "ADD", `{}`, "", nil, []string{"ADD"}, 0, nil, true},
 		{"add refused by the agent", "ADD", `{}`, "", refuse, []string{"ADD", "DEL"}, 100, []string{"no"}, true},
-		{"add fails", "ADD", `{"ADD": "fail"}`, "", nil, []string{"ADD", "DEL"}, 105, []string{fakeIPAM, "out of luck"}, false},
-		{"add fails in its own words", "ADD", `{"ADD": "code"}`, "", nil, []string{"ADD", "DEL"}, 120, []string{fakeIPAM, "pool is dry", "refill"}, false},
+		{"add fails", "ADD", `{"ADD": "fail"}`, "", unknown, []string{"ADD", "DEL"}, 105, []string{fakeIPAM, "out of luck"}, true},
+		{"add fails in its own words", "ADD", `{"ADD": "code"}`, "", unknown, []string{"ADD", "DEL"}, 120, []string{fakeIPAM, "pool is dry", "refill"}, true},
+		{"repeated add fails and keeps the address", "ADD", `{"ADD": "code"}`, "", stands(nil), []string{"ADD"}, 120, []string{"pool is dry"}, true},
+		{"repeated add is refused and keeps the address", "ADD", `{}`, "", stands(nil), []string{"ADD"}, 7, []string{"other addresses"}, true},
+		{"repeated add of what is spoilt keeps the address", "ADD", `{}`, "", stands(spoilt), []string{"ADD"}, 7, []string{"other addresses"}, true},
 		{"add refused and undo fails", "ADD", `{"DEL": "fail"}`, "", refuse, []string{"ADD", "DEL"}, 100, []string{"no"}, true},
 		{"del", "DEL", `{}`, "", nil, []string{"DEL"}, 0, nil, true},
 		{"del refused by the agent keeps the address", "DEL", `{}`, "", refuse, nil, 100, []string{"no"}, true},

@@ -34,6 +34,8 @@ func TestBadInput(t *testing.T) {
 		{"mtu 70000", "ADD", `"mtu": 70000`, ok, 7, []string{"mtu", "70000"}},
 		{"relative socket", "ADD", `"agentSocket": "run/s"`, ok, 7, []string{"run/s", "absolute"}},
 		{"timeout", "ADD", `"timeoutSeconds": -5`, ok, 7, []string{"timeoutSeconds", "-5"}},
+		{"timeout over an hour", "ADD", `"timeoutSeconds": 3601`, ok, 7, []string{"timeoutSeconds", "3601", "3600"}},
+		{"timeout that overflows", "ADD", `"timeoutSeconds": 4611686018427387904`, ok, 7, []string{"timeoutSeconds", "4611686018427387904"}},
 		{"ipam is text", "ADD", `"ipam": "host-local"`, ok, 7, []string{"ipam", "object"}},
 		{"wanted ip", "ADD", `"runtimeConfig": {"ips": ["10.0.0.300"]}`, ok, 7, []string{"10.0.0.300", "runtimeConfig"}},
 		{"prevResult", "ADD", `"prevResult": {"cniVersion": "7.0.0"}`, ok, 7, []string{"prevResult", "7.0.0"}},
@@ -131,7 +133,7 @@ func TestRequest(t *testing.T) {
 // TestLenientDEL: what only ADD uses must not make a DEL fail, and an empty netns still means "release".
 func TestLenientDEL(t *testing.T) {
 	a := newAgent(t)
-	_, err := call{verb: "DEL", conf: a.conf("0.4.0", `"vlan": 9999, "mtu": 1, "prevResult": {"cniVersion": "7"}`),
+	_, err := call{verb: "DEL", conf: a.conf("0.4.0", `"vlan": 9999, "mtu": 1, "timeoutSeconds": -5, "prevResult": {"cniVersion": "7"}`),
 		env: map[string]string{"CNI_NETNS": "-", "CNI_ARGS": "broken"}}.run(t)
 	if err != nil {
 		t.Fatal(err)

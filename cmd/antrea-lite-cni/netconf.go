@@ -16,7 +16,7 @@ import (
 
 const (
 	defaultTimeout = 90 * time.Second
-	maxTimeout     = time.Hour
+	maxTimeout     = 3600 // seconds
 
 	// minMTU is what IPv4 asks of every link (RFC 791); whether IPv6's 1280 is needed, the agent knows.
 	minMTU = 576
@@ -67,9 +67,6 @@ func parseNetConf(stdin []byte) (*netConf, error) {
 	if bytes.Equal(conf.PrevResult, []byte("null")) {
 		conf.PrevResult = nil
 	}
-	if conf.TimeoutSeconds < 0 || time.Duration(conf.TimeoutSeconds)*time.Second > maxTimeout {
-		return nil, confError("timeoutSeconds", fmt.Sprint(conf.TimeoutSeconds), "use 1 to 3600, or 0 for 90")
-	}
 	if conf.AgentSocket == "" {
 		conf.AgentSocket = cniapi.DefaultSocket
 	}
@@ -83,6 +80,8 @@ func parseNetConf(stdin []byte) (*netConf, error) {
 // somebody spoilt after the ADD.
 func (c *netConf) validate() error {
 	switch {
+	case c.TimeoutSeconds < 0 || c.TimeoutSeconds > maxTimeout:
+		return confError("timeoutSeconds", fmt.Sprint(c.TimeoutSeconds), fmt.Sprintf("use 1 to %d, or 0 for 90", maxTimeout))
 	case c.VLAN < 0 || c.VLAN > 4094:
 		return confError("vlan", fmt.Sprint(c.VLAN), "an access VLAN is 1 to 4094, 0 means untagged")
 	case c.MTU != 0 && (c.MTU < minMTU || c.MTU > maxMTU):
@@ -91,9 +90,9 @@ func (c *netConf) validate() error {
 	return nil
 }
 
-// timeout is how long one call may take.
+// timeout is how long one call may take. What ADD refuses counts as not given.
 func (c *netConf) timeout() time.Duration {
-	if c.TimeoutSeconds == 0 {
+	if c.TimeoutSeconds <= 0 || c.TimeoutSeconds > maxTimeout {
 		return defaultTimeout
 	}
 	return time.Duration(c.TimeoutSeconds) * time.Second

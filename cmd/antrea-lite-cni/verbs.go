@@ -56,11 +56,14 @@ func (p *plugin) add(ctx context.Context, a *skel.CmdArgs) (err error) {
 
 	dns := conf.DNS
 	if name := conf.delegate(); name != "" {
+		if _, err := findPlugin(name, a.Path); err != nil {
+			return err
+		}
 		given, err := delegateAdd(ctx, name, a)
 		// The delegated plugin may have reserved before it failed or its answer was refused.
 		p.undo = func() { delegateUndo(ctx, name, a) }
 		if err != nil {
-			p.undo()
+			p.takeBack(ctx, conf, req)
 			return err
 		}
 		req.Addresses, req.Routes, req.WantIPs = given.addresses, given.routes, nil
@@ -71,13 +74,28 @@ func (p *plugin) add(ctx context.Context, a *skel.CmdArgs) (err error) {
 	var iface cniapi.Interface
 	call, err := cniapi.Do(ctx, conf.AgentSocket, cniapi.PathAdd, req, &iface)
 	if err != nil {
-		if p.undo != nil {
-			p.undo()
-		}
+		p.takeBack(ctx, conf, req)
 		return wire(err)
 	}
 	p.call, p.result = call, buildResult(req, &iface, dns, prev)
 	return nil
+}
+
+// takeBack returns what the delegated plugin gave to an ADD that failed, unless
+// the interface stands by an earlier ADD: a repeat fails, in the IPAM plugin
+// (host-local refuses it) or in the agent, and the address is in use.
+func (p *plugin) takeBack(ctx context.Context, conf *netConf, req *cniapi.Request) {
+	if p.undo == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
+	defer cancel()
+	err := ask(ctx, conf, cniapi.PathCheck, &cniapi.Request{Attachment: req.Attachment, TimeoutMillis: undoTimeout.Milliseconds()})
+	var e *types.Error
+	if err == nil || errors.As(err, &e) && e.Code == cniapi.CodeCheck {
+		return
+	}
+	p.undo()
 }
 
 func (p *plugin) check(ctx context.Context, a *skel.CmdArgs) error {
