@@ -66,14 +66,17 @@ const (
 	neighbourPriority = 64000
 )
 
-// Kinds of packets, as the beginning of a match.
+// Kinds of packets, as the beginning of a match. Neighbour discovery names its
+// code, always: the kernel datapath is told about target and link-layer option
+// only when type and code are both matched whole. Without the code its cache
+// would let through, and send to the wrong Pod, whatever resembles a good message.
 var (
 	arpFrames  = ofp.Match{ofp.EthType(etherTypeARP)}
 	ipv4Frames = ofp.Match{ofp.EthType(etherTypeIPv4)}
 	ipv6Frames = ofp.Match{ofp.EthType(etherTypeIPv6)}
 	ipFrames   = []ofp.Match{ipv4Frames, ipv6Frames}
-	solicits   = icmpv6(icmpv6NeighbourSol)
-	adverts    = icmpv6(icmpv6NeighbourAdv)
+	solicits   = with(icmpv6(icmpv6NeighbourSol), ofp.ICMPv6Code(0))
+	adverts    = with(icmpv6(icmpv6NeighbourAdv), ofp.ICMPv6Code(0))
 	groupDst   = ofp.EthDstMasked([6]byte{1}, [6]byte{1})
 )
 

@@ -133,6 +133,7 @@ type ndPacket struct {
 	eth    mac // destination; zero: the multicast address that belongs to dst
 	src    mac
 	typ    uint8
+	code   uint8
 	from   string
 	to     string // "": the solicited-node address of the target, or all nodes
 	target string
@@ -149,7 +150,7 @@ func (p ndPacket) frame() []byte {
 			to = solicitedNode(ip(p.target)).String()
 		}
 	}
-	body := []byte{p.typ, 0, 0, 0}
+	body := []byte{p.typ, p.code, 0, 0}
 	body = binary.BigEndian.AppendUint32(body, p.flags)
 	body = append(body, ip(p.target).AsSlice()...)
 	if p.option != 0 {

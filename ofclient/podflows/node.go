@@ -107,7 +107,7 @@ func (f *flows) nodeScreen() {
 	} {
 		f.drop(TableScreen, 300, m)
 	}
-	for _, m := range []ofp.Match{arpFrames, solicits, adverts} {
+	for _, m := range []ofp.Match{arpFrames, icmpv6(icmpv6NeighbourSol), icmpv6(icmpv6NeighbourAdv)} {
 		f.add(TableScreen, 200, m, TableNeighbourGuard)
 	}
 }
@@ -157,7 +157,7 @@ func (f *flows) nodeGuard(n Node) {
 
 // nodeDispatch parts the packets that passed the guards, and the gateway's.
 func (f *flows) nodeDispatch(gw Gateway) {
-	for _, m := range []ofp.Match{arpFrames, solicits, adverts} {
+	for _, m := range []ofp.Match{arpFrames, icmpv6(icmpv6NeighbourSol), icmpv6(icmpv6NeighbourAdv)} {
 		f.add(TableDispatch, 300, m, TableNeighbour)
 	}
 	f.add(TableDispatch, 250, ofp.Match{groupDst}, TableEgressPolicy)
