@@ -83,7 +83,8 @@ type Network struct {
 
 	mu         sync.Mutex // guards the rest; a leaf, never held across a call to a part
 	reconciled bool
-	unreadable []ifstore.Key // of ports with our mark that Reconcile could not read; their addresses are not free
+	unreadable []ifstore.Key   // of ports with our mark that Reconcile could not read; their addresses are not free
+	marred     map[string]bool // Gen of the ports that the last Reconcile could not read: told once
 	replayed   bool
 	newReplay  chan struct{} // closed and replaced after every replay
 	adds       map[*adding]struct{}

@@ -15,7 +15,8 @@ import (
 // every interface from the external_ids of its port, resumes removals that were
 // under way, and leaves flows to the first Replay; ports without a usable
 // number wait, whatever the readiness backend. Call it again after OVSDB was
-// away: it adopts rows that are new and looks again at all that is known.
+// away, and once in a period: it adopts rows that are new or were replaced behind
+// its back and looks again at all that is known.
 // It runs by itself before the first operation that needs it.
 //
 // Ports of others are skipped, and so are ports of ours whose marks cannot be
@@ -51,6 +52,13 @@ func (n *Network) ensureReconciled(ctx context.Context) error {
 	return nil
 }
 
+// wasMarred reports whether the last Reconcile has told of that port already.
+func (n *Network) wasMarred(gen string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.marred[gen]
+}
+
 func (n *Network) isReconciled() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,6 +72,7 @@ func (n *Network) reconcile(ctx context.Context) error {
 		return err
 	}
 	var unreadable []ifstore.Key
+	marred := map[string]bool{}
 	restored := 0
 	for _, port := range ports {
 		if !IsOurs(n.cfg.Owner, port.ExternalIDs) {
@@ -71,7 +80,9 @@ func (n *Network) reconcile(ctx context.Context) error {
 		}
 		iface, err := DecodeExternalIDs(port.ExternalIDs)
 		if err != nil {
-			logger.Error(err, "A port carries this agent's mark and cannot be read; it is left alone", "port", port.Name)
+			if marred[port.Gen] = true; !n.wasMarred(port.Gen) {
+				logger.Error(err, "A port carries this agent's mark and cannot be read; it is left alone", "port", port.Name)
+			}
 			if key := keyOf(port.ExternalIDs); validateKey(key) == nil {
 				unreadable = append(unreadable, key)
 			}
@@ -88,7 +99,7 @@ func (n *Network) reconcile(ctx context.Context) error {
 	}
 	n.mu.Lock()
 	first := !n.reconciled
-	n.reconciled, n.unreadable = true, unreadable
+	n.reconciled, n.unreadable, n.marred = true, unreadable, marred
 	n.mu.Unlock()
 	if first {
 		logger.Info("Interfaces restored from the bridge", "interfaces", restored, "ports", len(ports))

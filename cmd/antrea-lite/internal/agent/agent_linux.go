@@ -219,8 +219,8 @@ func after(ctx context.Context, ready <-chan struct{}, next func(context.Context
 	}
 }
 
-// restore learns the interfaces of the bridge when OVSDB is there, and again
-// whenever it comes back.
+// restore learns the interfaces of the bridge when OVSDB is there, again
+// whenever it comes back, and once in a period: somebody may have replaced a port.
 func (a *agent) restore(ctx context.Context) error {
 	log := klog.FromContext(ctx)
 	return after(ctx, a.keeper.numbered, func(ctx context.Context) error {
@@ -233,17 +233,17 @@ func (a *agent) restore(ctx context.Context) error {
 				}
 				a.restored.Store(true)
 			}
-			var again <-chan time.Time
+			again := time.Duration(a.conf.SyncPeriod)
 			if err != nil {
 				log.V(1).Info("The interfaces cannot be read yet", "err", err)
-				again = time.After(retryMin)
+				again = retryMin
 			}
 			select {
 			case <-ctx.Done():
 				return nil
 			case <-a.dbWake:
 				a.keeper.Wake()
-			case <-again:
+			case <-time.After(again):
 			}
 		}
 	})
