@@ -12,7 +12,7 @@ STATICCHECK := v0.8.2
 RUN       ?= .
 E2EFLAGS  ?= -test.v -test.timeout=20m
 # The guest is emulated, so fewer Pods there.
-KERNELFLAGS ?= $(E2EFLAGS) -pods 40
+KERNELFLAGS ?= $(E2EFLAGS) -pods 24
 BENCHFLAGS ?=
 DEMOFLAGS ?=
 
