@@ -97,6 +97,9 @@ func BenchmarkEncodePodBundle(b *testing.B) {
 		out := buf[:0]
 		ctl := BundleControl{BundleID: 7, Kind: BundleOpenRequest, Flags: BundleAtomic | BundleOrdered}
 		out, err := Append(out, 1, &ctl)
+		if err != nil {
+			b.Fatal(err)
+		}
 		for i := range mods {
 			out, err = Append(out, uint32(i+2), &BundleAdd{BundleID: 7, Flags: ctl.Flags, Inner: &mods[i]})
 			if err != nil {

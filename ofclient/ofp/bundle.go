@@ -53,8 +53,6 @@ type BundleAdd struct {
 	Inner    Message
 }
 
-const bundleHeaderLen = 8
-
 // Type returns TypeBundleControl.
 func (*BundleControl) Type() Type { return TypeBundleControl }
 
