@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
 	"strings"
 	"text/tabwriter"
@@ -136,7 +138,7 @@ func (s *story) plug(ctx context.Context, _ options) error {
 		if c.vlan != 0 {
 			vlan = fmt.Sprint(c.vlan)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%x\t%s\t%s\n", c.name, vlan, pod.Addr(false), pod.Addr(true), mac[:], pod.HostInterface(), short(took))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.name, vlan, pod.Addr(false), pod.Addr(true), net.HardwareAddr(mac[:]), pod.HostInterface(), short(took))
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -210,10 +212,18 @@ func (s *story) unplug(ctx context.Context, _ options) error {
 	return nil
 }
 
+// confList wraps the configuration of one plugin into a list, which is what a
+// runtime reads from the CNI configuration directory.
 func confList(conf []byte) (*libcni.NetworkConfigList, error) {
 	plugin, err := libcni.NetworkPluginConfFromBytes(conf)
 	if err != nil {
 		return nil, err
 	}
-	return libcni.ConfListFromConf(&libcni.NetworkConfig{Network: plugin.Network, Bytes: plugin.Bytes})
+	list, err := json.Marshal(map[string]any{
+		"cniVersion": plugin.Network.CNIVersion, "name": plugin.Network.Name, "plugins": []json.RawMessage{conf},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return libcni.NetworkConfFromBytes(list)
 }

@@ -13,8 +13,6 @@ const (
 	nxastOutputReg     = 15
 	nxastCT            = 35
 	nxastCTClear       = 43
-
-	nxHeaderLen = 10 // type, length, vendor, subtype
 )
 
 // TableNone as CT.Table means that the packet is not looked up again.
