@@ -30,7 +30,7 @@ help: ## this text
 	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
 	@echo
 	@echo '  sudo make demo    see it work on this machine, in under a minute once built'
-	@echo '  sudo make test    everything that is checked, about as many minutes as fingers'
+	@echo '  sudo make test    everything that is checked, in about 20 minutes on two cores'
 	@echo
 	@echo 'All goals:'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)

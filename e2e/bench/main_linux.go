@@ -73,5 +73,8 @@ func bench(ctx context.Context, o options) (err error) {
 		}
 		report.Results = append(report.Results, results...)
 	}
+	if report.Steps, err = steps(ctx); err != nil {
+		return err
+	}
 	return report.print(os.Stdout, o.format)
 }

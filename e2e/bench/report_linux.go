@@ -15,6 +15,7 @@ type report struct {
 	Machine map[string]string `json:"machine"`
 	Pods    int               `json:"pods"`
 	Results []result          `json:"results"`
+	Steps   []step            `json:"agentSteps"`
 }
 
 // result is one line: one verb of one plugin at one width. Times are in milliseconds.
@@ -65,6 +66,15 @@ func (r report) print(w io.Writer, format string) error {
 			lost = fmt.Sprintf("%d of %d", line.Lost, line.Pings)
 		}
 		fmt.Fprintf(t, "%s\t%s\t%d\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", line.Plugin, line.Verb, line.Width, line.P50, line.P90, line.P99, line.Max, line.Rate, lost)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	fmt.Fprintln(w, "\nwhere the agent's time went, mean of all runs, waiting for its turn included:")
+	t = tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "operation\tstep\tcalls\tmean ms\t")
+	for _, s := range r.Steps {
+		fmt.Fprintf(t, "%s\t%s\t%.0f\t%.2f\t\n", s.Operation, s.Step, s.Count, s.Mean)
 	}
 	return t.Flush()
 }

@@ -20,3 +20,15 @@ func TestQuantilesAreNearestRank(t *testing.T) {
 		t.Errorf("one call: %+v, want 7", r)
 	}
 }
+
+func TestStepsAreMeans(t *testing.T) {
+	got, err := parseSteps(`# HELP antrea_lite_operation_step_duration_seconds Duration.
+antrea_lite_operation_step_duration_seconds_bucket{operation="add",step="link",le="0.1"} 4
+antrea_lite_operation_step_duration_seconds_sum{operation="add",step="link"} 0.02
+antrea_lite_operation_step_duration_seconds_count{operation="add",step="link"} 4
+antrea_lite_other_sum{operation="add",step="link"} 9
+`)
+	if err != nil || len(got) != 1 || got[0] != (step{Operation: "add", Step: "link", Count: 4, Mean: 5}) {
+		t.Errorf("%+v %v", got, err)
+	}
+}

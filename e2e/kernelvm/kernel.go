@@ -17,7 +17,7 @@ const metaPackage = "linux-image-cloud-amd64"
 
 // wantedModules is what the scenarios use; what these need is added.
 func wantedModules() []string {
-	return []string{"openvswitch", "vport-geneve", "veth", "tun", "nf_conntrack", "nf_defrag_ipv6"}
+	return []string{"openvswitch", "vport-geneve", "veth", "tun", "nf_conntrack", "nf_conntrack_netlink", "nf_defrag_ipv6"}
 }
 
 // kernel is an unpacked kernel package.

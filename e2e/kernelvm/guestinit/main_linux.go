@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -54,6 +55,9 @@ func run() (int, error) {
 	if err := netlink.LinkSetUp(lo); err != nil {
 		return 1, err
 	}
+	if err := ripen(); err != nil {
+		return 1, err
+	}
 	cmd := exec.Command(conf.Program, conf.Args...)
 	cmd.Dir = "/root"
 	cmd.Env = []string{"PATH=/usr/bin:/usr/sbin:/bin:/sbin", "HOME=/root", "TMPDIR=/tmp", "TERM=dumb"}
@@ -68,6 +72,21 @@ func run() (int, error) {
 	default:
 		return 1, err
 	}
+}
+
+// ripeAfter is how long the guest has to be up before its program starts. An
+// ovs-vswitchd 3.1 that starts in the first seconds of a kernel may count no
+// processor ("Overriding n-handler-threads to 0") and then loses every packet
+// that has to be looked at.
+const ripeAfter = 12 * time.Second
+
+func ripen() error {
+	var up unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &up); err != nil {
+		return fmt.Errorf("read the uptime: %w", err)
+	}
+	time.Sleep(ripeAfter - time.Duration(up.Nano()))
+	return nil
 }
 
 func mounts() error {
