@@ -13,6 +13,8 @@ RUN       ?= .
 E2EFLAGS  ?= -test.v -test.timeout=20m
 # The guest is emulated, so fewer Pods there.
 KERNELFLAGS ?= $(E2EFLAGS) -pods 24
+# Those that differ by datapath: the kernel's flow cache and its conntrack.
+PIPELINERUN ?= Uninstall|Neighbours
 BENCHFLAGS ?=
 DEMOFLAGS ?=
 
@@ -24,7 +26,7 @@ PEER          := github.com/containernetworking/plugins
 PEER_VERSION  = $(shell $(GO) list -m -f '{{.Version}}' $(PEER))
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel staticcheck clean
+.PHONY: help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean
 
 help: ## this text
 	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
@@ -57,7 +59,7 @@ demo: run-deps build ## six Pods on a real Open vSwitch, explained step by step
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/demo ./e2e/demo
 	@bin/demo -agent bin/antrea-lite -cni bin/antrea-lite-cni $(DEMOFLAGS)
 
-test: deps fmt vet cross staticcheck unit fuzz e2e e2e-kernel ## everything
+test: deps fmt vet cross staticcheck unit fuzz e2e e2e-kernel pipeline-kernel ## everything
 	@echo '== all passed'
 
 fmt: ## gofmt changes nothing
@@ -97,6 +99,11 @@ e2e-kernel: deps build ## the same scenarios on the kernel datapath, in a QEMU g
 	@$(GO) run ./e2e/kernelvm -timeout 25m \
 		-file bin/antrea-lite=/usr/bin/antrea-lite -file bin/antrea-lite-cni=/usr/bin/antrea-lite-cni \
 		bin/e2e.test -datapath=system -agent=/usr/bin/antrea-lite -cni=/usr/bin/antrea-lite-cni -test.run '$(RUN)' $(KERNELFLAGS)
+
+pipeline-kernel: deps ## the pipeline's packet tests in the guest: PIPELINERUN='.' for all of them
+	@echo '== pipeline, kernel datapath (QEMU guest)'
+	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/podflows.test ./ofclient/podflows
+	@$(GO) run ./e2e/kernelvm -timeout 25m bin/podflows.test -datapath=system -test.run '$(PIPELINERUN)' $(E2EFLAGS)
 
 bench: run-deps build ## ADD and DEL times, ours against bridge + host-local
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./e2e/bench
