@@ -103,7 +103,7 @@ e2e-kernel: deps build ## the same scenarios on the kernel datapath, in a QEMU g
 pipeline-kernel: deps ## the pipeline's packet tests in the guest: PIPELINERUN='.' for all of them
 	@echo '== pipeline, kernel datapath (QEMU guest)'
 	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/podflows.test ./ofclient/podflows
-	@$(GO) run ./e2e/kernelvm -timeout 25m bin/podflows.test -datapath=system -test.run '$(PIPELINERUN)' $(E2EFLAGS)
+	@$(GO) run ./e2e/kernelvm -timeout 25m -module nf_conntrack_netlink bin/podflows.test -datapath=system -test.run '$(PIPELINERUN)' $(E2EFLAGS)
 
 bench: run-deps build ## ADD and DEL times, ours against bridge + host-local
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/bench ./e2e/bench

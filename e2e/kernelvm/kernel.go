@@ -17,7 +17,7 @@ const metaPackage = "linux-image-cloud-amd64"
 
 // wantedModules is what the scenarios use; what these need is added.
 func wantedModules() []string {
-	return []string{"openvswitch", "vport-geneve", "veth", "tun", "nf_conntrack", "nf_conntrack_netlink", "nf_defrag_ipv6"}
+	return []string{"openvswitch", "vport-geneve", "veth", "tun", "nf_conntrack", "nf_defrag_ipv6"}
 }
 
 // kernel is an unpacked kernel package.
@@ -26,8 +26,9 @@ type kernel struct {
 	modules []string // files in loading order
 }
 
-// fetchKernel downloads and unpacks the kernel below cache, once per version.
-func fetchKernel(ctx context.Context, cache string) (kernel, error) {
+// fetchKernel downloads and unpacks the kernel below cache, once per version,
+// and orders the modules, extra ones among them.
+func fetchKernel(ctx context.Context, cache string, extra []string) (kernel, error) {
 	pkg, err := kernelPackage(ctx)
 	if err != nil {
 		return kernel{}, err
@@ -42,7 +43,7 @@ func fetchKernel(ctx context.Context, cache string) (kernel, error) {
 	if err != nil || len(images) != 1 {
 		return kernel{}, fmt.Errorf("%s: want one boot/vmlinuz-*, found %v; remove the directory and try again", dir, images)
 	}
-	modules, err := resolveModules(filepath.Join(dir, "lib", "modules"), wantedModules())
+	modules, err := resolveModules(filepath.Join(dir, "lib", "modules"), append(wantedModules(), extra...))
 	if err != nil {
 		return kernel{}, err
 	}

@@ -25,6 +25,7 @@ type options struct {
 	cpus    int
 	verbose bool
 	files   fileList
+	modules nameList
 	program string
 	args    []string
 }
@@ -43,6 +44,16 @@ func (f *fileList) Set(s string) error {
 	return nil
 }
 
+// nameList is the repeatable flag -module NAME.
+type nameList []string
+
+func (l *nameList) String() string { return strings.Join(*l, ",") }
+
+func (l *nameList) Set(s string) error {
+	*l = append(*l, s)
+	return nil
+}
+
 func main() {
 	var o options
 	flag.StringVar(&o.cache, "cache", ".cache/kernelvm", "directory that keeps the unpacked kernel between runs")
@@ -51,6 +62,7 @@ func main() {
 	flag.IntVar(&o.cpus, "cpus", 2, "processors of the guest")
 	flag.BoolVar(&o.verbose, "v", false, "show the kernel's messages too")
 	flag.Var(&o.files, "file", "put a file into the guest: HOST=GUEST, repeatable")
+	flag.Var(&o.modules, "module", "load one more kernel module in the guest, repeatable")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), "usage: kernelvm [flags] PROGRAM [ARGUMENT]...\n\nRuns a static program on Debian's cloud kernel in QEMU.\n\n")
 		flag.PrintDefaults()
@@ -76,7 +88,7 @@ func run(ctx context.Context, o options) (int, error) {
 	if runtime.GOARCH != "amd64" {
 		return 1, fmt.Errorf("the guest is amd64 only, this machine is %s", runtime.GOARCH)
 	}
-	kernel, err := fetchKernel(ctx, o.cache)
+	kernel, err := fetchKernel(ctx, o.cache, o.modules)
 	if err != nil {
 		return 1, err
 	}
