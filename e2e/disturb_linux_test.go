@@ -108,7 +108,7 @@ func TestDeadNetdev(t *testing.T) {
 			}
 		}
 	}
-	n.pingsGateway(a)
+	n.regainsGateway(a)
 	n.unplug(dead)
 }
 

@@ -64,6 +64,23 @@ func (n *node) pingsGateway(p *lab.Pod) {
 	}
 }
 
+// regainsGateway demands that Pod and gateway reach each other again after
+// ovs-vswitchd came back, in each family. One lost neighbour solicitation costs
+// the host a second, so a single ping is no verdict then.
+func (n *node) regainsGateway(p *lab.Pod) {
+	n.t.Helper()
+	for _, v6 := range []bool{false, true} {
+		if !p.Addr(v6).IsValid() {
+			continue
+		}
+		n.settled(p.Name+" and gateway reach each other again", func() error {
+			_, there := lab.Ping(p.NetNS, p.Addr(v6), p.Gateway(v6), 56, pingTime)
+			_, back := lab.Ping(lab.Host, p.Gateway(v6), p.Addr(v6), 56, pingTime)
+			return errors.Join(there, back)
+		})
+	}
+}
+
 // silent demands that a ping gets no answer.
 func (n *node) silent(from lab.Endpoint, to netip.Addr) {
 	n.t.Helper()

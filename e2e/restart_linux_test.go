@@ -142,7 +142,7 @@ func TestRestartOfOpenVSwitch(t *testing.T) {
 		for i, p := range pods {
 			n.pings(p, pods[(i+3)%len(pods)])
 			if i%3 == 0 {
-				n.pingsGateway(p)
+				n.regainsGateway(p)
 			}
 		}
 		fresh := n.plug("fresh", nil)

@@ -135,7 +135,7 @@ func TestAgentBeforeOpenVSwitch(t *testing.T) {
 	if err := n.WaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	n.pingsGateway(p)
+	n.regainsGateway(p)
 }
 
 // status is STATUS' error code; 0 when ADD can be served, -1 for anything that is no CNI error.
