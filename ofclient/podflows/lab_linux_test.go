@@ -70,7 +70,6 @@ type podSpec struct {
 // newLab starts a bridge, plugs the Pods and waits for a session that has replayed their flows.
 func newLab(t *testing.T, specs ...podSpec) *lab {
 	t.Helper()
-	afterBoot(t)
 	l := &lab{t: t, sw: vswitchtest.Start(t), tags: new(int)}
 	if err := l.sw.AddBridge(bridge, *datapath); err != nil {
 		t.Fatal(err)
@@ -81,23 +80,6 @@ func newLab(t *testing.T, specs ...podSpec) *lab {
 	}
 	l.connect()
 	return l
-}
-
-// afterBoot waits until a kernel has been up for a while. Open vSwitch 3.1 counts
-// no processors in a guest's first ten seconds ("Overriding n-handler-threads to
-// 0"), and a kernel datapath that begins so loses every first packet for ever.
-func afterBoot(t *testing.T) {
-	t.Helper()
-	for *datapath == "system" {
-		var now unix.Timespec
-		if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
-			t.Fatal(err)
-		}
-		if now.Sec > 12 {
-			return
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
 }
 
 func (l *lab) addGateway() {

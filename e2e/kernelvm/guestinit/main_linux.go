@@ -78,7 +78,7 @@ func run() (int, error) {
 // ovs-vswitchd 3.1 that starts in the first seconds of a kernel may count no
 // processor ("Overriding n-handler-threads to 0") and then loses every packet
 // that has to be looked at.
-const ripeAfter = 12 * time.Second
+const ripeAfter = 13 * time.Second
 
 func ripen() error {
 	var up unix.Timespec
