@@ -1,8 +1,8 @@
 #!/bin/sh
-# Runs every fuzz target of the module for a while. Usage: scripts/fuzz.sh 5s
+# Runs every fuzz target of the module for a while. Usage: scripts/fuzz.sh 50000x
 set -eu
 GO=${GO:-go}
-time=${1:-5s}
+time=${1:-50000x}
 
 for pkg in $($GO list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...); do
 	dir=$($GO list -f '{{.Dir}}' "$pkg")
