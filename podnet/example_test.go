@@ -38,7 +38,7 @@ func ExampleNetwork() {
 		Bridge:    parts.Bridge,
 		Flows:     flows,
 		Addresses: parts.Addresses,
-		Events:    func(_ context.Context, e podnet.Event) { fmt.Println(e.Type, e.Message) },
+		Events:    podnet.NewEventQueue(0), // a goroutine of the embedder's takes them with Next
 	})
 	if err != nil {
 		log.Fatal(err)

@@ -1,7 +1,6 @@
 package podnet
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -32,8 +31,7 @@ type Config struct {
 	// Ports with another value, or none, are never touched. "": "podnet".
 	Owner string
 
-	// Events, if set, receives what the owner of a Pod should see. It must not block.
-	Events   func(context.Context, Event)
+	Events   Events // nil: nobody is told
 	Observer Observer
 
 	NotReadyAfter  time.Duration // how long an interface may wait before its Pod is told; 0: 30 s

@@ -126,6 +126,6 @@ var errUnchanged = errors.New("unchanged")
 
 func (n *Network) event(ctx context.Context, kind EventType, iface ifstore.Interface, message string) {
 	if n.cfg.Events != nil {
-		n.cfg.Events(ctx, Event{Type: kind, Key: iface.Key, Pod: iface.Pod, Message: message, Time: time.Now()})
+		n.cfg.Events.Event(ctx, Event{Type: kind, Key: iface.Key, Pod: iface.Pod, Message: message, Time: time.Now()})
 	}
 }

@@ -16,6 +16,10 @@ import (
 // needed is the protocol our flows speak; the others are for ovs-ofctl and friends.
 const needed = "OpenFlow15"
 
+// ErrDatapathType: the bridge exists with the other datapath type. Waiting
+// does not help; somebody has to change the configuration or delete the bridge.
+var ErrDatapathType = errors.New("wrong datapath type")
+
 func defaultProtocols() []any { return []any{"OpenFlow10", "OpenFlow13", needed} }
 
 // BridgeInfo describes the bridge after EnsureBridge.
@@ -30,7 +34,7 @@ type BridgeInfo struct {
 // secure and OpenFlow 1.5 among the protocols, each written only when it differs
 // (a change of protocols closes every OpenFlow session). Ports and settings of
 // others stay. It waits for the datapath id, which ovs-vswitchd gives.
-// A bridge of the other datapath type is an error.
+// A bridge of the other datapath type: ErrDatapathType.
 func (c *Client) EnsureBridge(ctx context.Context) (BridgeInfo, error) {
 	var info BridgeInfo
 	for overtaken := false; ; {
@@ -77,8 +81,8 @@ func (c *Client) compareBridge(t *tables) (ops []ovsdb.Operation, create bool, e
 		return ops, true, err
 	}
 	if have := datapath(b.DatapathType); have != c.cfg.Datapath {
-		return nil, false, fmt.Errorf("it exists with datapath_type %q, the configuration says %q: change the configuration, or delete the bridge (ovs-vsctl del-br %s) and let the agent make it",
-			have, c.cfg.Datapath, c.cfg.Bridge)
+		return nil, false, fmt.Errorf("%w: it exists with datapath_type %q, the configuration says %q: change the configuration, or delete the bridge (ovs-vsctl del-br %s) and let the agent make it",
+			ErrDatapathType, have, c.cfg.Datapath, c.cfg.Bridge)
 	}
 	if value(b.FailMode) != "secure" {
 		ops = append(ops, ovsdb.Operation{

@@ -98,7 +98,7 @@ func TestBridgeOfTheOtherDatapath(t *testing.T) {
 	c := start(t, vswitch.Config{Endpoint: "unix:" + sw.DBSock()})
 	vsctl(t, sw, "--no-wait", "add-br", br) // datapath_type "" is the kernel's
 	_, err := c.EnsureBridge(soon(t))
-	if err == nil || !strings.Contains(err.Error(), `"system"`) || !strings.Contains(err.Error(), `"netdev"`) || !strings.Contains(err.Error(), "del-br "+br) {
+	if !errors.Is(err, vswitch.ErrDatapathType) || !strings.Contains(err.Error(), `"system"`) || !strings.Contains(err.Error(), `"netdev"`) || !strings.Contains(err.Error(), "del-br "+br) {
 		t.Errorf("error does not name both and the remedy: %v", err)
 	}
 }

@@ -24,6 +24,8 @@ type Client struct {
 	dels *join.Joiner[podnet.PortKey, struct{}]
 	sets *join.Joiner[idChange, struct{}]
 
+	types *join.Joiner[typeChange, struct{}]
+
 	mu      sync.Mutex
 	session *session             // nil while the tables are not current
 	tables  *tables              // of the current or the last session; nil before the first
@@ -60,6 +62,7 @@ func New(cfg Config) (*Client, error) {
 	c.adds.Abandoned = c.removeAbandoned
 	c.dels = join.New(c.runDeletes, maxJoined)
 	c.sets = join.New(c.runIDChanges, maxJoined)
+	c.types = join.New(c.runTypeChanges, maxJoined)
 	return c, nil
 }
 
@@ -75,6 +78,7 @@ func (c *Client) Run(ctx context.Context) error {
 		c.adds.Close()
 		c.dels.Close()
 		c.sets.Close()
+		c.types.Close()
 	}()
 	log := klog.FromContext(ctx).WithValues("endpoint", c.cfg.Endpoint, "bridge", c.cfg.Bridge)
 	ctx = klog.NewContext(ctx, log)

@@ -185,7 +185,7 @@ func (b batch) regroup(o outcome, errs []error, sent []bool) [][]int {
 	switch {
 	case o.err == nil:
 		for n, op := range o.ops {
-			if op.Op != ovsdb.OperationMutate || o.results[n].Count > 0 {
+			if op.Op == ovsdb.OperationInsert || o.results[n].Count > 0 {
 				continue
 			}
 			for _, i := range o.items {

@@ -52,7 +52,7 @@ func (w *World) Config() podnet.Config {
 		Bridge:    w.Bridge,
 		Flows:     w.Flows,
 		Addresses: w.Addresses,
-		Events:    w.event,
+		Events:    w,
 	}
 }
 
@@ -95,7 +95,8 @@ func NewRequest(containerID string) podnet.Request {
 	}
 }
 
-func (w *World) event(_ context.Context, e podnet.Event) {
+// Event implements podnet.Events.
+func (w *World) Event(_ context.Context, e podnet.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, e)

@@ -122,7 +122,7 @@ func (a *agent) compose() (err error) {
 		Readiness: linux.NewReadiness(linux.ReadinessConfig{
 			Ports: a.ovs, Watches: []linux.NameWatch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: ports.describe}),
 		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: ports,
-		Events: a.event, Observer: a.metrics.Network(),
+		Events: a, Observer: a.metrics.Network(),
 		NotReadyAfter: time.Duration(a.conf.NotReadyAfter), SweepInterval: time.Duration(a.conf.SyncPeriod),
 	})
 	if err != nil {
@@ -152,8 +152,8 @@ func (a *agent) replay(ctx context.Context, conn *ofclient.Conn) error {
 	})
 }
 
-// event logs what the owner of a Pod should see; without Kubernetes there is nowhere else.
-func (a *agent) event(ctx context.Context, e podnet.Event) {
+// Event implements podnet.Events: it logs what the owner of a Pod should see; without Kubernetes there is nowhere else.
+func (a *agent) Event(ctx context.Context, e podnet.Event) {
 	a.metrics.Event(e)
 	klog.FromContext(ctx).Info("Pod event", "type", e.Type, "pod", e.Pod.String(), "interface", e.Key.String(), "message", e.Message)
 }
