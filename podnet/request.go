@@ -24,6 +24,24 @@ type Request struct {
 	Addresses []ifstore.Address
 	Routes    []ifstore.Route
 	WantIPs   []netip.Addr // addresses the caller wants out of Config.Addresses
+
+	// DNS is for Linkers that configure the container's resolver (Windows). On
+	// Linux the runtime writes resolv.conf. It is not part of the record.
+	DNS DNS
+}
+
+// DNS is the resolver configuration of a container, as CNI has it. The zero DNS
+// names nothing.
+type DNS struct {
+	Servers []netip.Addr
+	Domain  string
+	Search  []string
+	Options []string
+}
+
+// IsZero reports whether d names nothing.
+func (d DNS) IsZero() bool {
+	return len(d.Servers) == 0 && d.Domain == "" && len(d.Search) == 0 && len(d.Options) == 0
 }
 
 // Allocation is what an address manager gave.

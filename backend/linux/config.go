@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/antrea-lite/podnet/internal/derive"
 	"github.com/antrea-lite/podnet/podnet"
 )
 
@@ -11,11 +12,8 @@ const (
 	defaultPrefix = "pod"
 	defaultMTU    = 1500
 
-	// maxName is IFNAMSIZ-1, and also where OpenFlow cuts port names.
-	maxName = 15
-	// minHash keeps 40 bits of the hash in a host name: the chance that two of
-	// a thousand interfaces of one node share a name stays below one in a million.
-	minHash = 8
+	maxName = derive.MaxName
+	minHash = derive.MinHash
 
 	minMTU     = 68   // the smallest IPv4 MTU (RFC 791) and the kernel's lower bound for a veth
 	minMTUIPv6 = 1280 // RFC 8200; below it the kernel takes IPv6 off the interface
