@@ -2,13 +2,20 @@ package agent
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/unixsock"
 )
 
-func checkKernel() error {
+// listen opens the socket on which the CNI plugin finds the agent.
+func listen(path string) (net.Listener, error) { return unixsock.Listen(path) }
+
+// checkHost refuses a host on which the agent cannot work.
+func checkHost() error {
 	release, err := Kernel()
 	if err != nil {
 		return err

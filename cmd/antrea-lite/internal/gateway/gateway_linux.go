@@ -9,24 +9,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
-
-	"github.com/antrea-lite/podnet/ifstore"
 )
-
-// Config says how the gateway has to be.
-type Config struct {
-	Name      string
-	MTU       int
-	Addresses []netip.Prefix // with the prefix lengths of the Pod CIDRs
-}
-
-// State is the gateway as it was found or left.
-type State struct {
-	MAC       ifstore.MAC
-	MTU       int
-	Up        bool
-	Addresses []netip.Prefix // link-local ones included
-}
 
 // Apply makes the interface as it has to be and returns it. It changes only
 // what differs; changed tells what, for the log. The interface itself comes from

@@ -3,16 +3,11 @@ package single
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
-
-// Lock is held until Close or the end of the process, kill -9 included.
-type Lock struct{ f *os.File }
 
 // Acquire locks the file, which then holds our pid. A file that another process
 // holds is an error that names its pid.
@@ -51,23 +46,6 @@ func Acquire(path string) (*Lock, error) {
 
 // Close removes the file and gives the lock back.
 func (l *Lock) Close() error { return errors.Join(os.Remove(l.f.Name()), l.f.Close()) }
-
-func (l *Lock) writePID() error {
-	if err := l.f.Truncate(0); err != nil {
-		return err
-	}
-	_, err := l.f.WriteAt(fmt.Appendf(nil, "%d\n", os.Getpid()), 0)
-	return err
-}
-
-func heldError(path string, f *os.File) error {
-	b, err := io.ReadAll(io.LimitReader(f, 32))
-	pid := strings.TrimSpace(string(b))
-	if err != nil || pid == "" {
-		pid = "unknown"
-	}
-	return fmt.Errorf("another antrea-lite agent (pid %s) serves this bridge: it holds %s; end it first, or give this one another bridge", pid, path)
-}
 
 func sameFile(f *os.File, path string) (bool, error) {
 	a, err := f.Stat()

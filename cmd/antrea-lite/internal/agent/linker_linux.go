@@ -5,7 +5,31 @@ import (
 	"fmt"
 	"os"
 	"strings"
+
+	"github.com/antrea-lite/podnet/backend/linux"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"github.com/antrea-lite/podnet/podnet"
 )
+
+// osLinker is the platform's backend; podnet looks for more than podnet.Linker in it.
+type osLinker = linux.Linker
+
+func newLinker(conf *config.Config) (nodeLinker, error) {
+	userspace := conf.Datapath == "netdev"
+	linker, err := linux.NewLinker(linux.Config{HostPrefix: conf.HostPrefix, MTU: conf.MTU, DisableTXChecksum: userspace})
+	l := nodeLinker{osLinker: linker}
+	if userspace {
+		l.settle = func(link podnet.Link) error { return quiet(link.Name) }
+	}
+	return l, err
+}
+
+// readiness waits for the numbers within ADD.
+func (a *agent) readiness() (podnet.PortReadiness, error) {
+	return linux.NewReadiness(linux.ReadinessConfig{
+		Ports: a.ovs, Watches: []linux.NameWatch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: portTable{a.of}.describe,
+	}), nil
+}
 
 // quiet takes the host's end of a cable out of the host's own conversation. On
 // the kernel datapath Open vSwitch takes every frame before the host's stack

@@ -8,14 +8,12 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
-	"github.com/antrea-lite/podnet/backend/linux"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/cniserver"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
@@ -23,7 +21,6 @@ import (
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/ipam"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/metrics"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/single"
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/unixsock"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient"
 	"github.com/antrea-lite/podnet/ofclient/podflows"
@@ -55,7 +52,7 @@ type agent struct {
 // Run runs the agent until ctx ends, which is a success, or a part fails. The
 // configuration must have been checked; node is what Check returned.
 func Run(ctx context.Context, conf *config.Config, node config.Node, version string) (err error) {
-	if err := checkKernel(); err != nil {
+	if err := checkHost(); err != nil {
 		return err
 	}
 	lock, err := single.Acquire(conf.LockFile())
@@ -63,7 +60,7 @@ func Run(ctx context.Context, conf *config.Config, node config.Node, version str
 		return err
 	}
 	defer func() { err = errors.Join(err, lock.Close()) }()
-	listener, err := unixsock.Listen(conf.CNISocket)
+	listener, err := listen(conf.CNISocket)
 	if err != nil {
 		return fmt.Errorf("cniSocket: %w", err)
 	}
@@ -101,27 +98,23 @@ func (a *agent) compose() (err error) {
 		Observer: wakeOnConnect{a.metrics.OVSDB(), a.dbWake}}); err != nil {
 		return err
 	}
-	kind, address, _ := strings.Cut(a.conf.OpenFlowEndpoint(), ":")
-	dial := ofclient.DialUnix(address)
-	if kind == "tcp" {
-		dial = ofclient.DialTCP(address)
-	}
-	if a.of, err = ofclient.New(ofclient.Config{Dial: dial, Replay: a.replay, ListPeriod: time.Duration(a.conf.SyncPeriod), Observer: wakeOnReady(a.metrics.OpenFlow(), a.ofWake)}); err != nil {
+	if a.of, err = ofclient.New(ofclient.Config{Dial: dialOpenFlow(a.conf.OpenFlowEndpoint()), Replay: a.replay, ListPeriod: time.Duration(a.conf.SyncPeriod), Observer: wakeOnReady(a.metrics.OpenFlow(), a.ofWake)}); err != nil {
 		return err
 	}
 	if a.flows, err = podflows.New(podflows.Config{Sender: a.of, Node: podflows.Node{PodCIDRs: a.node.PodCIDRs}}); err != nil {
 		return err
 	}
-	linker, err := linux.NewLinker(linux.Config{HostPrefix: a.conf.HostPrefix, MTU: a.conf.MTU, DisableTXChecksum: a.conf.Datapath == "netdev"})
+	linker, err := newLinker(a.conf)
 	if err != nil {
 		return err
 	}
-	ports := portTable{a.of}
+	readiness, err := a.readiness()
+	if err != nil {
+		return err
+	}
 	a.net, err = podnet.New(podnet.Config{
-		Linker: nodeLinker{linker, a.conf.Datapath == "netdev"},
-		Readiness: linux.NewReadiness(linux.ReadinessConfig{
-			Ports: a.ovs, Watches: []linux.NameWatch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: ports.describe}),
-		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: ports,
+		Linker: linker, Readiness: readiness,
+		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: portTable{a.of},
 		Events: a, Observer: a.metrics.Network(),
 		NotReadyAfter: time.Duration(a.conf.NotReadyAfter), SweepInterval: time.Duration(a.conf.SyncPeriod),
 	})

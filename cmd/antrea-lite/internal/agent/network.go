@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"sync"
 
-	"github.com/antrea-lite/podnet/backend/linux"
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient"
@@ -20,23 +19,23 @@ const extraNetwork = "network"
 
 type networkKey struct{}
 
-// nodeLinker adds to the Linux backend what this agent needs of every interface.
+// nodeLinker adds to the platform's backend what this agent needs of every interface.
 type nodeLinker struct {
-	*linux.Linker
-	userspace bool // the datapath is
+	*osLinker
+	settle func(podnet.Link) error // what this host needs beyond the cable; nil: nothing
 }
 
 // Link implements podnet.Linker. It remembers the name of the CNI network, which
 // comes with the context of Add; podnet does not know CNI networks.
 func (l nodeLinker) Link(ctx context.Context, req podnet.Request) (podnet.Link, error) {
-	link, err := l.Linker.Link(ctx, req)
+	link, err := l.osLinker.Link(ctx, req)
 	if err != nil {
 		return link, err
 	}
-	if l.userspace {
-		if err := quiet(link.Name); err != nil {
+	if l.settle != nil {
+		if err := l.settle(link); err != nil {
 			gone := ifstore.Interface{Key: req.Key, Name: link.Name, MAC: link.MAC, NetNS: req.NetNS, Extra: link.Extra}
-			return podnet.Link{}, errors.Join(err, l.Linker.Unlink(context.WithoutCancel(ctx), gone))
+			return podnet.Link{}, errors.Join(err, l.Unlink(context.WithoutCancel(ctx), gone))
 		}
 	}
 	if name, _ := ctx.Value(networkKey{}).(string); name != "" {

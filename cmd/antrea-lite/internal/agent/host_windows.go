@@ -1,0 +1,41 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+
+	"golang.org/x/sys/windows"
+	"golang.org/x/sys/windows/registry"
+
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/npipe"
+)
+
+// minBuild is Windows Server 2019, the oldest whose HNS has network namespaces for Pods.
+const minBuild = 17763
+
+// listen opens the named pipe on which the CNI plugin finds the agent.
+func listen(path string) (net.Listener, error) { return npipe.Listen(path) }
+
+// checkHost refuses a host on which the agent cannot work.
+func checkHost() error {
+	v := windows.RtlGetVersion()
+	if v.MajorVersion < 10 || v.BuildNumber < minBuild {
+		return fmt.Errorf("this is Windows %d.%d build %d, which is too old: use Windows Server 2019 (build %d) or later", v.MajorVersion, v.MinorVersion, v.BuildNumber, minBuild)
+	}
+	return nil
+}
+
+// bootID tells one boot from another; "" where Windows does not count its boots.
+func bootID() string {
+	key, err := registry.OpenKey(registry.LOCAL_MACHINE, `SYSTEM\CurrentControlSet\Control\Session Manager\Memory Management\PrefetchParameters`, registry.QUERY_VALUE)
+	if err != nil {
+		return ""
+	}
+	defer key.Close()
+	id, _, err := key.GetIntegerValue("BootId")
+	if err != nil {
+		return ""
+	}
+	return strconv.FormatUint(id, 10)
+}

@@ -1,0 +1,100 @@
+package npipe
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+)
+
+// closeTime is how long Close waits for the pipe to be gone.
+const closeTime = 2 * time.Second
+
+// listener stands before a pipe listener whose Close can hang (go-winio issues
+// 281, 291 and 357) and to which clients can connect only while an Accept is
+// under way. So it always accepts, and a shutdown never depends on Close.
+type listener struct {
+	inner net.Listener
+	limit time.Duration
+
+	accepted chan accepted
+	closing  chan struct{}
+	once     sync.Once
+	closed   chan struct{} // inner's Close has returned
+	err      error         // what it returned, to be read after closed
+}
+
+type accepted struct {
+	conn net.Conn
+	err  error
+}
+
+func newListener(inner net.Listener, limit time.Duration) *listener {
+	l := &listener{inner: inner, limit: limit, accepted: make(chan accepted), closing: make(chan struct{}), closed: make(chan struct{})}
+	go l.loop()
+	return l
+}
+
+// loop accepts until Close. An error is handed on, like a connection: whoever
+// gets it decides on the pause before the next.
+func (l *listener) loop() {
+	for {
+		conn, err := l.inner.Accept()
+		if err != nil && !errors.Is(err, net.ErrClosed) {
+			err = passing{err}
+		}
+		select {
+		case l.accepted <- accepted{conn, err}:
+		case <-l.closing:
+			if conn != nil {
+				conn.Close()
+			}
+			return
+		}
+	}
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	select {
+	case <-l.closing:
+		return nil, net.ErrClosed
+	default:
+	}
+	select {
+	case a := <-l.accepted:
+		return a.conn, a.err
+	case <-l.closing:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close implements net.Listener. It may be called more than once.
+func (l *listener) Close() error {
+	l.once.Do(func() {
+		close(l.closing)
+		go func() {
+			defer close(l.closed)
+			l.err = l.inner.Close()
+		}()
+	})
+	timer := time.NewTimer(l.limit)
+	defer timer.Stop()
+	select {
+	case <-l.closed:
+		return l.err
+	case <-timer.C:
+		return errors.New("the named pipe did not close in time; it goes with the process")
+	}
+}
+
+// Addr implements net.Listener.
+func (l *listener) Addr() net.Addr { return l.inner.Addr() }
+
+// passing is a failed Accept after which the next may succeed; net/http waits a
+// moment and goes on.
+type passing struct{ error }
+
+func (e passing) Unwrap() error   { return e.error }
+func (e passing) Timeout() bool   { return false }
+func (e passing) Temporary() bool { return true }
