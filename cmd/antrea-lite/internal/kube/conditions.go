@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/ifstore"
@@ -37,7 +36,7 @@ type Conditions struct {
 	client kubernetes.Interface
 	pods   *Pods
 	ifaces func(namespace, name string) []ifstore.Interface
-	queue  workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	queue  *queue[types.NamespacedName]
 
 	mu   sync.Mutex
 	late map[ifstore.Key]podnet.Event // NetworkNotReady that no NetworkReady followed
@@ -51,7 +50,7 @@ func NewConditions(client kubernetes.Interface, pods *Pods, ifaces func(namespac
 }
 
 func (c *Conditions) look(namespace, name string) {
-	c.queue.Add(types.NamespacedName{Namespace: namespace, Name: name})
+	c.queue.add(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
 // Event implements podnet.Events.
@@ -81,7 +80,7 @@ func (c *Conditions) Changed(updates []podnet.Update) {
 }
 
 // Run writes conditions until ctx ends.
-func (c *Conditions) Run(ctx context.Context) error { return work(ctx, c.queue, 4, c.sync) }
+func (c *Conditions) Run(ctx context.Context) error { return c.queue.run(ctx, c.sync) }
 
 func (c *Conditions) sync(ctx context.Context, name types.NamespacedName) error {
 	pod, ok := c.pods.Get(name.Namespace, name.Name)

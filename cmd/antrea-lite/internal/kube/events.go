@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/ifstore"
@@ -29,9 +28,6 @@ const (
 	maxPending = 1024
 	// requestTime bounds one request. A slow API server gets the time it needs under load.
 	requestTime = 30 * time.Second
-
-	retryMin = 500 * time.Millisecond
-	retryMax = 30 * time.Second
 )
 
 // Recorder writes Pod events to the API server. It implements podnet.Events:
@@ -43,7 +39,7 @@ const (
 type Recorder struct {
 	client kubernetes.Interface
 	node   string
-	queue  workqueue.TypedRateLimitingInterface[ifstore.Key]
+	queue  *queue[ifstore.Key]
 
 	mu      sync.Mutex
 	latest  map[ifstore.Key]podnet.Event
@@ -53,10 +49,6 @@ type Recorder struct {
 // NewRecorder returns a Recorder for the Pods of a node. It writes only in Run.
 func NewRecorder(client kubernetes.Interface, node string) *Recorder {
 	return &Recorder{client: client, node: node, latest: map[ifstore.Key]podnet.Event{}, queue: newQueue[ifstore.Key]()}
-}
-
-func newQueue[T comparable]() workqueue.TypedRateLimitingInterface[T] {
-	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[T](retryMin, retryMax))
 }
 
 // Event takes an event to be written. It implements podnet.Events.
@@ -72,11 +64,10 @@ func (r *Recorder) Event(_ context.Context, e podnet.Event) {
 	}
 	r.latest[e.Key] = e
 	r.mu.Unlock()
-	r.queue.Add(e.Key)
+	r.queue.add(e.Key)
 }
 
-// Pending returns how many events wait for the API server, Dropped how many were
-// lost because too many did.
+// Pending returns how many events wait for the API server.
 func (r *Recorder) Pending() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,32 +83,7 @@ func (r *Recorder) Dropped() uint64 {
 
 // Run writes events until ctx ends.
 func (r *Recorder) Run(ctx context.Context) error {
-	return work(ctx, r.queue, 4, r.write)
-}
-
-// work hands the keys of queue to do with so many workers until ctx ends. A key
-// whose do failed comes again after a pause that grows.
-func work[T comparable](ctx context.Context, queue workqueue.TypedRateLimitingInterface[T], workers int, do func(context.Context, T) error) error {
-	defer context.AfterFunc(ctx, queue.ShutDown)()
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for {
-				key, down := queue.Get()
-				if down {
-					return
-				}
-				if err := do(ctx, key); err != nil {
-					queue.AddRateLimited(key)
-				} else {
-					queue.Forget(key)
-				}
-				queue.Done(key)
-			}
-		})
-	}
-	group.Wait()
-	return nil
+	return r.queue.run(ctx, r.write)
 }
 
 func (r *Recorder) write(ctx context.Context, key ifstore.Key) error {
@@ -143,7 +109,7 @@ func (r *Recorder) write(ctx context.Context, key ifstore.Key) error {
 		delete(r.latest, key)
 		return nil
 	}
-	r.queue.Add(key) // a newer one came meanwhile
+	r.queue.add(key) // a newer one came meanwhile
 	return nil
 }
 
