@@ -24,11 +24,18 @@ RUN_PACKAGES  := openvswitch-switch
 # gcc and the C library's headers are what the race detector needs.
 TEST_PACKAGES := $(RUN_PACKAGES) iproute2 iputils-ping ethtool procps gcc libc6-dev qemu-system-x86
 
+# What runs Windows programs here, and the C compiler for their DLLs and -race.
+WINE_PACKAGES := wine64 gcc-mingw-w64-x86-64-win32
+WINE_TEST      = GOOS=windows GOARCH=amd64 $(GO) test -exec '$(CURDIR)/e2e/wine/wine-exec' -timeout 20m
+# make wine WINEPKG=./podnet/...
+WINEPKG       ?= ./...
+
 PEER          := github.com/containernetworking/plugins
 PEER_VERSION  = $(shell $(GO) list -m -f '{{.Version}}' $(PEER))
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean
+.PHONY: help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean \
+	wine-deps wine wine-race
 
 help: ## this text
 	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
@@ -72,6 +79,7 @@ vet: ## go vet for Linux and Windows
 	@echo '== go vet (linux, windows)'
 	@$(GO) vet ./...
 	@GOOS=windows GOARCH=amd64 $(GO) vet ./...
+	@GOOS=windows GOARCH=arm64 $(GO) vet ./...
 
 cross: ## build for windows/amd64, windows/arm64 and linux/arm64
 	@echo '== cross builds'
@@ -85,6 +93,17 @@ staticcheck: ## staticcheck finds nothing
 unit: deps ## unit tests with the race detector
 	@echo '== unit tests (-race)'
 	@$(GO) test -race -timeout 20m $(UNIT)
+
+wine-deps:
+	@scripts/deps.sh $(WINE_PACKAGES)
+
+wine: wine-deps ## every package's tests as a Windows program, under Wine
+	@echo '== unit tests, windows/amd64 under Wine'
+	@$(WINE_TEST) $(WINEPKG)
+
+wine-race: wine-deps ## the same with the race detector
+	@echo '== unit tests, windows/amd64 under Wine (-race)'
+	@CGO_ENABLED=1 CC=x86_64-w64-mingw32-gcc $(WINE_TEST) -race $(WINEPKG)
 
 fuzz: ## each fuzz target for FUZZTIME inputs
 	@echo '== fuzz ($(FUZZTIME) each)'
