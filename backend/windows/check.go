@@ -1,0 +1,115 @@
+package windows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/antrea-lite/podnet/ifstore"
+)
+
+// ErrVanished: HNS no longer has the endpoint of an interface that podnet did
+// not remove. Another program deleted it, or HNS lost its state. The Pod has no
+// network until it is made anew; podnet cannot repair it, because the interface
+// inside the container went with the endpoint.
+var ErrVanished = errors.New("its HNS endpoint vanished: another program deleted it, or HNS was restarted and forgot it; delete the Pod so that it is made anew")
+
+// Check compares the endpoint with the record: its id, name, network,
+// namespace, MAC address, addresses and state. The error holds every
+// difference, in one line.
+func (l *Linker) Check(ctx context.Context, iface ifstore.Interface) error {
+	found, err := l.endpointsNamed(ctx, iface.Name, true)
+	if err != nil {
+		return fmt.Errorf("look for endpoint %q of %v: %w", iface.Name, iface.Key, err)
+	}
+	return compare(iface, found)
+}
+
+// Audit is Check for many interfaces with one list of HNS: one result for each,
+// nil when all is as recorded. The error tells that HNS could not be asked. It
+// is for a periodic comparison: HNS loses endpoints without telling anybody.
+func (l *Linker) Audit(ctx context.Context, ifaces []ifstore.Interface) ([]error, error) {
+	objects, err := l.guard.List(ctx, Query{Kind: Endpoints, States: true})
+	if err != nil {
+		return nil, fmt.Errorf("list endpoints: %w", err)
+	}
+	byName := make(map[string][]Endpoint)
+	for _, e := range objects.Endpoints {
+		byName[e.Name] = append(byName[e.Name], e)
+	}
+	results := make([]error, len(ifaces))
+	for i, iface := range ifaces {
+		results[i] = compare(iface, byName[iface.Name])
+	}
+	return results, nil
+}
+
+// compare looks at the endpoints that have the interface's name.
+func compare(iface ifstore.Interface, found []Endpoint) error {
+	r := recordedOf(iface)
+	i := slices.IndexFunc(found, func(e Endpoint) bool { return e.ID == r.endpoint || r.endpoint.IsZero() })
+	if i < 0 {
+		err := fmt.Errorf("endpoint %q (%s): %w", iface.Name, r.endpoint, ErrVanished)
+		if len(found) > 0 {
+			err = fmt.Errorf("%w; in its place is %v", err, found[0])
+		}
+		return err
+	}
+	e := found[i]
+	var d differences
+	if len(found) > 1 {
+		d.add("HNS has %d endpoints called %q", len(found), iface.Name)
+	}
+	if !r.network.IsZero() && e.Network != r.network {
+		d.add("endpoint %q: network is %s, want %s", e.Name, e.Network, r.network)
+	}
+	switch {
+	case r.namespace.IsZero() || e.Namespace == r.namespace:
+	case e.Namespace.IsZero():
+		d.add("endpoint %q: is in no namespace, want %s", e.Name, r.namespace)
+	default:
+		d.add("endpoint %q: namespace is %s, want %s", e.Name, e.Namespace, r.namespace)
+	}
+	if e.MAC != iface.MAC {
+		d.add("endpoint %q: MAC address is %v, want %v", e.Name, e.MAC, iface.MAC)
+	}
+	var want []netip.Prefix
+	for _, a := range iface.Addresses {
+		want = append(want, a.Prefix)
+	}
+	d.addresses(e.Addresses, want)
+	if e.State == StateDegraded || e.State == StateDestroyed || e.State == StateDetached {
+		d.add("endpoint %q: state is %v", e.Name, e.State)
+	}
+	return d.err()
+}
+
+// Explain tells in one line for each host interface what HNS says of its
+// endpoint. It is for the cause of a wait: a container that does not start and
+// an endpoint that is not attached look the same from outside.
+func (l *Linker) Explain(ctx context.Context, names []string) []string {
+	objects, err := l.guard.List(ctx, Query{Kind: Endpoints, States: true})
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = explain(name, objects.Endpoints, err)
+	}
+	return texts
+}
+
+func explain(name string, endpoints []Endpoint, err error) string {
+	if err != nil {
+		return fmt.Sprintf("HNS cannot be asked about endpoint %q: %v", name, err)
+	}
+	i := slices.IndexFunc(endpoints, func(e Endpoint) bool { return e.Name == name })
+	if i < 0 {
+		return fmt.Sprintf("HNS has no endpoint %q: another program deleted it, or HNS was restarted and forgot it", name)
+	}
+	e := endpoints[i]
+	text := fmt.Sprintf("HNS endpoint %q (%s) has state %v", name, e.ID, e.State)
+	if e.Namespace.IsZero() {
+		return text + " and is in no namespace"
+	}
+	return text + " and is in namespace " + e.Namespace.String()
+}
