@@ -172,6 +172,8 @@ func (a *attachment) link(ctx context.Context) error {
 	switch {
 	case link.Name == "" || len(link.Name) > maxIfName:
 		return fmt.Errorf("host interface name %q does not have 1 to %d bytes; OpenFlow could not tell it from others", link.Name, maxIfName)
+	case a.req.HostDevice != "" && link.Name != a.req.HostDevice:
+		return fmt.Errorf("%w: host device %q was asked for; this node's backend makes its own cables, here %s", ErrBadRequest, a.req.HostDevice, link.Name)
 	case !a.req.MAC.IsZero() && link.MAC != a.req.MAC:
 		return fmt.Errorf("the interface has MAC address %s, %s was asked for", link.MAC, a.req.MAC)
 	}
@@ -211,7 +213,9 @@ func (a *attachment) port(ctx context.Context) error {
 		i.Gen, i.State, i.Waiting = key.Gen, ifstore.StateWaiting, "an OpenFlow port number"
 		return nil
 	})
-	n.tracked(a.iface.Key, func(t *track) { t.asked, t.waitSince, t.cause = now, a.iface.Created, a.iface.Waiting })
+	n.tracked(a.iface.Key, func(t *track) {
+		t.asked, t.waitSince, t.cause = now, a.iface.Created, why{a.iface.Waiting, CauseNumber}
+	})
 	return err
 }
 

@@ -14,6 +14,14 @@ var (
 	ErrNoPort = errors.New("no such port")
 	// ErrNoNumber: the port is there and OVS has not given it a number yet.
 	ErrNoNumber = errors.New("no OpenFlow port number yet")
+	// ErrNoEndpoint: what the container's interface is made from is not there yet (Windows: the HNS endpoint).
+	ErrNoEndpoint = errors.New("no endpoint yet")
+	// ErrNoDevice: the host interface of the port is not there yet.
+	ErrNoDevice = errors.New("no such host interface")
+	// ErrPortDown: the port has a number, and its link is down.
+	ErrPortDown = errors.New("port is down")
+	// ErrNotListed: OVSDB and the OpenFlow session do not say the same of a port.
+	ErrNotListed = errors.New("OVSDB and OpenFlow do not agree")
 	// ErrPortExists: the name is taken by a port that is not this interface's.
 	ErrPortExists = errors.New("port exists")
 	// ErrOutcomeUnknown: the peer vanished before it answered; the change may or may not have been applied.

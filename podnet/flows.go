@@ -34,7 +34,9 @@ func (n *Network) put(ctx context.Context, moves []move, held map[string]bool) [
 		if len(m.others) == 0 {
 			fresh = append(fresh, i)
 		} else {
-			errs[i] = n.replace(ctx, m)
+			if err := n.replace(ctx, m); err != nil {
+				errs[i] = flowsError{err}
+			}
 		}
 	}
 	if len(fresh) > 0 {
@@ -43,7 +45,9 @@ func (n *Network) put(ctx context.Context, moves []move, held map[string]bool) [
 			records[f] = moves[i].iface
 		}
 		for f, err := range complete(n.cfg.Flows.Install(ctx, records), len(records)) {
-			errs[fresh[f]] = err
+			if err != nil {
+				errs[fresh[f]] = flowsError{err}
+			}
 		}
 	}
 	for i, m := range moves {
@@ -82,7 +86,7 @@ func (n *Network) prepare(ctx context.Context, m *move, held map[string]bool) er
 			t.numbered = time.Now()
 		}
 	})
-	iface, err := n.setWaiting(m.iface.Key, m.ofport, fmt.Sprintf("the switch to confirm the flows for OpenFlow port %d", m.ofport))
+	iface, err := n.setWaiting(m.iface.Key, m.ofport, why{fmt.Sprintf("the switch to confirm the flows for OpenFlow port %d", m.ofport), CauseFlows})
 	m.iface = iface
 	return err
 }
@@ -112,9 +116,9 @@ func (n *Network) refused(m move, err error) {
 			ofport = m.others[0]
 		}
 	}
-	cause := err.Error()
+	cause := whyOf(err)
 	if errors.Is(err, context.Canceled) {
-		cause = m.iface.Waiting // an attempt that gave way says nothing about the port
+		cause = why{m.iface.Waiting, CauseFlows} // an attempt that gave way says nothing about the port
 	}
 	if m.sent || !errors.Is(err, ErrBusy) {
 		// An error means that the record is going away; then nobody reads the cause.
@@ -159,7 +163,7 @@ func complete(errs []error, want int) []error {
 
 // withdraw removes all flows of an interface that stays. The container's lock
 // and a share of the replay lock are held.
-func (n *Network) withdraw(ctx context.Context, iface ifstore.Interface, cause string) error {
+func (n *Network) withdraw(ctx context.Context, iface ifstore.Interface, cause why) error {
 	// Not ready from now on, whether the flows can be removed now or later.
 	if _, err := n.setWaiting(iface.Key, iface.OFPort, cause); err != nil {
 		return err

@@ -79,6 +79,8 @@ type Network struct {
 	leases     *replayLock   // shared while Addresses allocates, alone while it sweeps
 	starting   chan struct{} // holds the token of the one Reconcile that may run
 
+	telling sync.Mutex // held while an event is decided on and handed over, so that events keep their order; before mu
+
 	mu         sync.Mutex // guards the rest; a leaf, never held across a call to a part
 	reconciled bool
 	unreadable []ifstore.Key   // of ports with our mark that Reconcile could not read; their addresses are not free

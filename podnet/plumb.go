@@ -41,9 +41,9 @@ func (n *Network) number(ctx context.Context, key PortKey) (uint32, error) {
 	}
 	switch listed, ok := n.cfg.Ports.PortState(key.Name); {
 	case !ok:
-		return 0, fmt.Errorf("port %s: OVSDB says OpenFlow port %d, the OpenFlow session does not list it", key.Name, ofport)
+		return 0, fmt.Errorf("port %s: %w: OVSDB says OpenFlow port %d, the OpenFlow session does not list it", key.Name, ErrNotListed, ofport)
 	case listed != ofport:
-		return 0, fmt.Errorf("port %s: OVSDB says OpenFlow port %d, the OpenFlow session says %d", key.Name, ofport, listed)
+		return 0, fmt.Errorf("port %s: %w: OVSDB says OpenFlow port %d, the OpenFlow session says %d", key.Name, ErrNotListed, ofport, listed)
 	}
 	return ofport, nil
 }
@@ -157,5 +157,5 @@ func (n *Network) evictOne(ctx context.Context, key, holder ifstore.Key, ofport 
 	case err != nil && !portGone(err):
 		return fmt.Errorf("OpenFlow port %d was %s's; whether it still is cannot be told: %w", ofport, holder, err)
 	}
-	return n.withdraw(ctx, iface, fmt.Sprintf("its OpenFlow port %d went to %s", ofport, key))
+	return n.withdraw(ctx, iface, why{fmt.Sprintf("its OpenFlow port %d went to %s", ofport, key), CauseNumber})
 }

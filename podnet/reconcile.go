@@ -137,17 +137,29 @@ func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Por
 	iface.State = ifstore.StateWaiting
 	switch {
 	case t.marked == string(ifstore.StateWaiting):
-		iface.Waiting = "an OpenFlow port number"
+		iface.Waiting, t.cause.kind = "an OpenFlow port number", CauseNumber
 		resumer, t.promised = n.cfg.Readiness.(Resumer)
 		t.openWait = true
+		if iface.Created.Before(t.asked) && !iface.Created.IsZero() {
+			// Its wait began with the Add. Should it be overdue, a first look comes before the event.
+			t.waitSince, t.tellFrom = iface.Created, t.asked.Add(n.cfg.RetryInterval)
+		}
 	case port.OFPort >= minOFPort && port.OFPort <= maxOFPort:
 		iface.OFPort, iface.Waiting = uint32(port.OFPort), "the first replay of flows"
+		t.cause.kind = CauseFlows
 		t.standing, t.numbered = []uint32{iface.OFPort}, t.asked
 	default:
-		iface.Waiting = noNumber(port).Error()
+		// It had flows once, or nobody could note that it had none. What made it
+		// ready the first time may be needed again.
+		err := noNumber(port)
+		iface.Waiting, t.cause.kind = err.Error(), CauseOf(err)
+		resumer, t.promised = n.cfg.Readiness.(Resumer)
 		t.unknown = !n.hasReplayed()
 	}
-	t.waitSince, t.cause = t.asked, iface.Waiting
+	t.cause.text = iface.Waiting
+	if t.waitSince.IsZero() {
+		t.waitSince = t.asked
+	}
 	withdrawing := t.marked == string(ifstore.StateWithdrawing)
 	if withdrawing {
 		t.promised = false

@@ -61,7 +61,7 @@ type replayPlan struct {
 // lostPort is an interface whose flows cannot stand now.
 type lostPort struct {
 	iface ifstore.Interface
-	cause string
+	cause why
 }
 
 // planReplay compares the store with one list of all ports. The replay lock is held.
@@ -82,7 +82,7 @@ func (n *Network) planReplay(ctx context.Context) (replayPlan, error) {
 		}
 		ofport, err := n.replayNumber(iface, byKey)
 		if other, ok := taken[ofport]; ok && err == nil {
-			err = fmt.Errorf("OVSDB gives OpenFlow port %d to %s too", ofport, other)
+			err = fmt.Errorf("%w: OVSDB gives OpenFlow port %d to %s too", ErrNotListed, ofport, other)
 		}
 		switch {
 		case err == nil:
@@ -91,7 +91,7 @@ func (n *Network) planReplay(ctx context.Context) (replayPlan, error) {
 				plan.stand = append(plan.stand, iface)
 			}
 		case iface.OFPort != 0:
-			plan.lost = append(plan.lost, lostPort{iface: iface, cause: err.Error()})
+			plan.lost = append(plan.lost, lostPort{iface: iface, cause: whyOf(err)})
 		}
 	}
 	return plan, nil
@@ -123,7 +123,7 @@ func (n *Network) replayNumber(iface ifstore.Interface, ports map[PortKey]Port) 
 	if n.cfg.Ports != nil {
 		// A port that is not listed is left to OVSDB here: withholding its flows would help nobody.
 		if listed, ok := n.cfg.Ports.PortState(iface.Name); ok && listed != ofport {
-			return 0, fmt.Errorf("port %s: OVSDB says OpenFlow port %d, the OpenFlow session says %d", iface.Name, ofport, listed)
+			return 0, fmt.Errorf("port %s: %w: OVSDB says OpenFlow port %d, the OpenFlow session says %d", iface.Name, ErrNotListed, ofport, listed)
 		}
 	}
 	return ofport, nil

@@ -16,6 +16,11 @@ type Request struct {
 	MTU  int         // 0: the Linker's default
 	VLAN uint16      // access VLAN 1..4094; 0: untagged
 
+	// HostDevice names a host interface that others make, now or later (a VF's
+	// representor, a virtual machine's tap), instead of a cable that the Linker
+	// makes. Not every Linker can do that. "": the Linker makes one.
+	HostDevice string
+
 	// IPAM names who owns the addresses. Empty asks Config.Addresses. With a
 	// name, Addresses and Routes come with the request and Config.Addresses is
 	// not called for them.

@@ -47,7 +47,24 @@ func (n *Network) Sync(ctx context.Context, keys []PortKey) []error {
 			}
 		}
 	}
+	for key, at := range b.at {
+		n.settled(ctx, key, b.errs[at[0]])
+	}
 	return b.errs
+}
+
+// settled ends a look at an interface. The container's lock is held.
+func (n *Network) settled(ctx context.Context, key ifstore.Key, err error) {
+	announce := false
+	n.tracked(key, func(t *track) {
+		announce, t.announce = t.announce, false
+		if err != nil && !t.promised && !t.waitSince.IsZero() {
+			t.attempts++ // of promised ones the backend tells, which makes more attempts than those that come here
+		}
+	})
+	if iface, ok := n.store.Get(key); ok && announce {
+		n.announce(ctx, iface)
+	}
 }
 
 // syncBatch is one call of Sync at work.
@@ -130,7 +147,7 @@ func (b *syncBatch) settle(ctx context.Context) error {
 	}
 	// First everything off the numbers that are somebody else's now.
 	for _, iface := range gone {
-		if err := n.withdraw(ctx, iface, b.errs[b.at[iface.Key][0]].Error()); err != nil {
+		if err := n.withdraw(ctx, iface, whyOf(b.errs[b.at[iface.Key][0]])); err != nil {
 			b.fail(iface.Key, err)
 		}
 	}
@@ -143,10 +160,9 @@ func (b *syncBatch) settle(ctx context.Context) error {
 
 // noteCause keeps what an interface that waits is waiting for.
 func (n *Network) noteCause(iface ifstore.Interface, err error) {
-	text := err.Error()
 	n.tracked(iface.Key, func(t *track) {
 		if !t.waitSince.IsZero() {
-			t.cause = text
+			t.cause = whyOf(err)
 		}
 	})
 }

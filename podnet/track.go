@@ -31,10 +31,13 @@ type track struct {
 	readied  time.Time // when flows were first confirmed
 
 	waitSince time.Time // start of the present wait; zero when ready
-	cause     string    // what the present wait waits for
+	tellFrom  time.Time // not told of before, however long it has lasted; zero: no such limit
+	cause     why       // what the present wait waits for
+	attempts  int       // looks of the present wait that ended without flows
 	told      time.Time // of the last NotReady event of this wait
 	toldCause string
 	openWait  bool // somebody was left waiting: Add returned without flows, or NotReady was told
+	announce  bool // flows have gone in after Add returned, and the neighbours have not been told
 
 	absent time.Time // the container was first seen gone at this sweep; zero when it was there
 }

@@ -27,6 +27,9 @@ func (r Request) validate(haveAddresses bool) error {
 	if err := validatePod(r.Pod); err != nil {
 		return err
 	}
+	if err := validateHostDevice(r.HostDevice); err != nil {
+		return err
+	}
 	if r.NetNS == "" {
 		return bad("network namespace", r.NetNS, "must not be empty")
 	}
@@ -63,6 +66,17 @@ func validateKey(key ifstore.Key) error {
 		return bad("interface name", name, "is a directory")
 	case strings.ContainsAny(name, "/:") || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name):
 		return bad("interface name", name, "must have no slash, colon or space in it")
+	}
+	return nil
+}
+
+// validateHostDevice looks at the name of a device that others make; it becomes the port's name.
+func validateHostDevice(name string) error {
+	switch {
+	case len(name) > maxIfName:
+		return bad("host device", name, fmt.Sprintf("must have at most %d bytes; OpenFlow cuts longer names", maxIfName))
+	case name == "." || name == ".." || strings.ContainsAny(name, "/:%") || strings.ContainsFunc(name, unicode.IsSpace) || !printable(name):
+		return bad("host device", name, "is no name of an interface")
 	}
 	return nil
 }
@@ -174,6 +188,9 @@ func (r Request) mismatch(have ifstore.Interface) error {
 	}
 	if r.NetNS != have.NetNS {
 		differ("network namespace", have.NetNS, r.NetNS)
+	}
+	if r.HostDevice != "" && r.HostDevice != have.Name {
+		differ("host device", have.Name, r.HostDevice)
 	}
 	if !r.MAC.IsZero() && r.MAC != have.MAC {
 		differ("MAC address", have.MAC, r.MAC)

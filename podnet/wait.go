@@ -11,17 +11,17 @@ import (
 
 // setWaiting makes the record wait for cause with the number its flows use or
 // are about to use (0: none). A record that is going away is left alone.
-func (n *Network) setWaiting(key ifstore.Key, ofport uint32, cause string) (ifstore.Interface, error) {
+func (n *Network) setWaiting(key ifstore.Key, ofport uint32, cause why) (ifstore.Interface, error) {
 	var unchanged ifstore.Interface
 	iface, err := n.store.Update(key, "", func(i *ifstore.Interface) error {
 		if i.State == ifstore.StateWithdrawing {
 			return fmt.Errorf("%w: the interface is being removed", ErrOvertaken)
 		}
-		if i.State == ifstore.StateWaiting && i.OFPort == ofport && i.Waiting == cause {
+		if i.State == ifstore.StateWaiting && i.OFPort == ofport && i.Waiting == cause.text {
 			unchanged = *i
 			return errUnchanged // those who watch the store need not hear of every look
 		}
-		i.State, i.OFPort, i.Waiting = ifstore.StateWaiting, ofport, cause
+		i.State, i.OFPort, i.Waiting = ifstore.StateWaiting, ofport, cause.text
 		return nil
 	})
 	if errors.Is(err, errUnchanged) {
@@ -32,7 +32,7 @@ func (n *Network) setWaiting(key ifstore.Key, ofport uint32, cause string) (ifst
 	}
 	n.tracked(key, func(t *track) {
 		if t.waitSince.IsZero() {
-			t.waitSince, t.told, t.toldCause = time.Now(), time.Time{}, ""
+			t.waitSince, t.told, t.toldCause, t.attempts = time.Now(), time.Time{}, "", 0
 		}
 		t.cause = cause
 	})
@@ -42,6 +42,8 @@ func (n *Network) setWaiting(key ifstore.Key, ofport uint32, cause string) (ifst
 // confirm makes the record ready on ofport: the switch has the flows. Whoever
 // was left waiting hears of it.
 func (n *Network) confirm(ctx context.Context, key ifstore.Key, ofport uint32) error {
+	n.telling.Lock() // the last event of an interface has to be its last state
+	defer n.telling.Unlock()
 	iface, err := n.store.Update(key, "", func(i *ifstore.Interface) error {
 		if i.State == ifstore.StateWithdrawing {
 			return fmt.Errorf("%w: the interface is being removed", ErrOvertaken)
@@ -64,8 +66,9 @@ func (n *Network) confirm(ctx context.Context, key ifstore.Key, ofport uint32) e
 			}
 			timing = PortTiming{Key: key, Waited: t.openWait, Restart: t.restored, Number: t.numbered.Sub(t.asked), Ready: now.Sub(t.asked)}
 		}
+		t.announce = first && t.openWait
 		t.standing, t.unknown, t.promised, t.openWait = []uint32{ofport}, false, false, false
-		t.waitSince, t.cause, t.told, t.toldCause = time.Time{}, "", time.Time{}, ""
+		t.waitSince, t.tellFrom, t.cause, t.told, t.toldCause, t.attempts = time.Time{}, time.Time{}, why{}, time.Time{}, "", 0
 	})
 	if tell {
 		n.event(ctx, NetworkReady, iface, fmt.Sprintf("flows of interface %s are installed on OpenFlow port %d", iface.Key, ofport))
@@ -85,14 +88,15 @@ func (n *Network) Late(ctx context.Context, key PortKey, cause error) {
 		return
 	}
 	if cause != nil && !errors.Is(cause, ErrBusy) {
-		text := cause.Error()
-		n.tracked(iface.Key, func(t *track) { t.cause = text })
+		n.tracked(iface.Key, func(t *track) { t.cause = whyOf(cause) })
 	}
 	n.tellIfLate(ctx, iface)
 }
 
 // tellIfLate sends the event of an overdue wait, with the cause known by now.
 func (n *Network) tellIfLate(ctx context.Context, iface ifstore.Interface) {
+	n.telling.Lock()
+	defer n.telling.Unlock()
 	var tell bool
 	var cause string
 	var waited time.Duration
@@ -101,9 +105,9 @@ func (n *Network) tellIfLate(ctx context.Context, iface ifstore.Interface) {
 		if t.waitSince.IsZero() {
 			return // ready by now
 		}
-		waited, cause = now.Sub(t.waitSince), t.cause
+		waited, cause = now.Sub(t.waitSince), t.cause.text
 		switch {
-		case waited < n.cfg.NotReadyAfter:
+		case waited < n.cfg.NotReadyAfter, now.Before(t.tellFrom):
 		case t.told.IsZero(), cause != t.toldCause && now.Sub(t.told) >= n.cfg.NotReadyRepeat:
 			tell, t.told, t.toldCause, t.openWait = true, now, cause, true
 		}

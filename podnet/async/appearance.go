@@ -2,14 +2,15 @@ package async
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/antrea-lite/podnet/podnet"
 )
 
-// ErrNoDevice: the host interface is not there yet. It comes wrapped with the name.
-var ErrNoDevice = errors.New("no such host interface")
+// ErrNoDevice is podnet.ErrNoDevice: the host interface is not there yet. It comes wrapped with the name.
+var ErrNoDevice = podnet.ErrNoDevice
 
 // deviceError is ErrNoDevice in words for the owner of a Pod.
 type deviceError string

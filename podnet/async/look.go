@@ -4,79 +4,138 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/antrea-lite/podnet/podnet"
 )
 
-// look is one attempt for a batch of keys: the step before the number for the
-// promised ones, the acceptance rule, then the sink.
-func (r *Readiness) look(ctx context.Context, sink podnet.PortSink, keys []podnet.PortKey) []error {
-	errs := make([]error, len(keys))
-	keys, isPromised := r.resolve(keys)
-	var promised, due []int // indexes into keys
-	for i, key := range keys {
-		switch {
-		case isPromised[i]:
-			promised = append(promised, i)
-		case key.Gen == "":
-			due = append(due, i)
-		}
-		// Else the promise was kept or cancelled since: nothing to do.
-	}
-	r.prepare(ctx, keys, promised, errs)
-	for _, i := range promised {
-		if errs[i] == nil {
-			errs[i] = r.accept(keys[i].Name)
-		}
-		if errs[i] == nil {
-			due = append(due, i)
-		}
-	}
-	if len(due) > 0 {
-		for n, err := range sink.Sync(ctx, pick(keys, due)) {
-			errs[due[n]] = err
+// item is one port of a batch.
+type item struct {
+	key      podnet.PortKey // of the promise; without Gen when there is none
+	promised bool
+	prepared bool // the step before the number has succeeded
+	idle     bool // the promise was kept or cancelled since: nothing to do
+	err      error
+}
+
+// look is one attempt for a batch of names. What waits for nothing but its
+// number goes first: the step before the number may hang, and must not hold
+// those that are past it.
+func (r *Readiness) look(ctx context.Context, sink podnet.PortSink, names []podnet.PortKey) []error {
+	items := r.take(names)
+	var first, then []*item
+	for i := range items {
+		switch it := &items[i]; {
+		case it.idle:
+		case it.promised && !it.prepared && r.cfg.Prepare != nil:
+			then = append(then, it)
+		default:
+			first = append(first, it)
 		}
 	}
-	for _, i := range promised {
-		if late, cause := r.settle(keys[i], errs[i]); late && ctx.Err() == nil {
-			sink.Late(ctx, keys[i], cause)
+	r.sync(ctx, sink, first)
+	r.outside(then, func() { r.prepare(ctx, then) })
+	var ready []*item
+	for _, it := range then {
+		if it.prepared = it.err == nil; it.prepared {
+			ready = append(ready, it)
+		}
+	}
+	r.sync(ctx, sink, ready)
+	r.nudge(ctx, append(first, ready...))
+
+	noter, _ := sink.(podnet.Noter)
+	errs := make([]error, len(items))
+	for i := range items {
+		it := &items[i]
+		late, cause, again := r.settle(*it)
+		if again {
+			errs[i] = it.err
+		}
+		if !it.promised || !again || ctx.Err() != nil {
+			continue
+		}
+		if noter != nil {
+			noter.Note(it.key, it.err)
+		}
+		if late {
+			sink.Late(ctx, it.key, cause)
 		}
 	}
 	return errs
 }
 
-func pick(keys []podnet.PortKey, indexes []int) []podnet.PortKey {
-	picked := make([]podnet.PortKey, len(indexes))
-	for n, i := range indexes {
-		picked[n] = keys[i]
-	}
-	return picked
-}
-
-// resolve turns a bare name into the promised life of it. A watch may have
-// reported the name before Begin; going on with the bare name would go round
-// the acceptance rule.
-func (r *Readiness) resolve(keys []podnet.PortKey) (resolved []podnet.PortKey, promised []bool) {
-	resolved, promised = slices.Clone(keys), make([]bool, len(keys))
+// take finds what the names stand for now. A watch may have reported a name
+// before Begin; going on with the bare name would go round the acceptance rule.
+func (r *Readiness) take(names []podnet.PortKey) []item {
+	items := make([]item, len(names))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i, key := range resolved {
-		p := r.promises[key.Name]
-		if p != nil && (key.Gen == "" || p.key == key) {
-			resolved[i], promised[i] = p.key, true
+	for i, name := range names {
+		_, reported := r.reported[name.Name]
+		delete(r.reported, name.Name)
+		if p := r.promises[name.Name]; p != nil {
+			items[i] = item{key: p.key, promised: true, prepared: p.prepared}
+		} else {
+			items[i] = item{key: name, idle: !reported}
 		}
 	}
-	return resolved, promised
+	return items
 }
 
-func (r *Readiness) prepare(ctx context.Context, keys []podnet.PortKey, promised []int, errs []error) {
-	if r.cfg.Prepare == nil || len(promised) == 0 {
+// sync hands to the sink what the acceptance rule lets through.
+func (r *Readiness) sync(ctx context.Context, sink podnet.PortSink, items []*item) {
+	var due []*item
+	for _, it := range items {
+		if it.promised {
+			it.err = r.accept(it.key.Name)
+		}
+		if it.err == nil {
+			due = append(due, it)
+		}
+	}
+	if len(due) == 0 {
 		return
 	}
-	for n, err := range r.cfg.Prepare(ctx, pick(keys, promised)) {
-		errs[promised[n]] = err
+	for i, err := range sink.Sync(ctx, keysOf(due)) {
+		due[i].err = err
+	}
+}
+
+func keysOf(items []*item) []podnet.PortKey {
+	keys := make([]podnet.PortKey, len(items))
+	for i, it := range items {
+		keys[i] = it.key
+	}
+	return keys
+}
+
+// outside runs fn, which asks somebody outside of Open vSwitch and may hang,
+// unless that would leave no worker to those who need nothing of it.
+func (r *Readiness) outside(items []*item, fn func()) {
+	if len(items) == 0 {
+		return
+	}
+	select {
+	case r.steps <- struct{}{}:
+		defer func() { <-r.steps }()
+		fn()
+	default:
+		for _, it := range items {
+			it.err = fmt.Errorf("%w: what other ports need before their number takes long", podnet.ErrBusy)
+		}
+	}
+}
+
+// prepare runs the step before the number, for a limited time.
+func (r *Readiness) prepare(ctx context.Context, items []*item) {
+	if r.cfg.Prepare == nil || len(items) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.StepTimeout, fmt.Errorf("no answer in %v", r.cfg.StepTimeout))
+	defer cancel()
+	for i, err := range r.cfg.Prepare(ctx, keysOf(items)) {
+		items[i].err = err
 	}
 }
 
@@ -90,32 +149,43 @@ func (r *Readiness) accept(name string) error {
 	case !ok:
 		return fmt.Errorf("port %s: %w: the OpenFlow session does not list it", name, podnet.ErrNoNumber)
 	case r.cfg.Accept == AcceptLive && !state.Live:
-		return fmt.Errorf("port %s: OpenFlow port %d is not live: %w", name, state.Number, podnet.ErrNoNumber)
+		return fmt.Errorf("%w: port %s has OpenFlow port number %d and is not live: one end of its link is down", podnet.ErrPortDown, name, state.Number)
 	}
 	return nil
 }
 
-// settle records the outcome of an attempt for a promised port. It reports
-// whether the port is late and which wait fails.
-func (r *Readiness) settle(key podnet.PortKey, err error) (late bool, cause error) {
+// settle records the outcome of an attempt. It reports whether there has to be
+// another, and of a promised port whether it is late and which wait fails.
+func (r *Readiness) settle(it item) (late bool, cause error, again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := r.promises[key.Name]
-	if p == nil || p.key != key {
-		return false, nil // cancelled meanwhile
+	name := it.key.Name
+	if it.err == nil {
+		delete(r.nudges, name)
 	}
-	if err == nil {
-		delete(r.promises, key.Name)
-		return false, nil
+	p := r.promises[name]
+	if !it.promised {
+		if it.err != nil && p == nil {
+			r.reported[name] = struct{}{}
+		}
+		return false, nil, it.err != nil
 	}
+	if p == nil || p.key != it.key {
+		return false, nil, false // cancelled meanwhile
+	}
+	if it.err == nil {
+		delete(r.promises, name)
+		return false, nil, false
+	}
+	p.prepared = it.prepared
 	// A lock that was busy for a moment explains nothing; keep what does.
-	if p.cause == nil || !errors.Is(err, podnet.ErrBusy) {
-		p.cause = err
+	if p.cause == nil || !errors.Is(it.err, podnet.ErrBusy) {
+		p.cause = it.err
 	}
 	left := r.cfg.NotReadyAfter - time.Since(p.begun)
 	if left > 0 {
 		// The next retry may be further away than the deadline; the sooner one counts.
-		r.queue.AddAfter(key, left)
+		r.queue.AddAfter(podnet.PortKey{Name: name}, left)
 	}
-	return left <= 0, p.cause
+	return left <= 0, p.cause, true
 }

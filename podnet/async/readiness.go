@@ -49,7 +49,18 @@ type Config struct {
 	// get a number (on Windows: the host interface appears and the row's type
 	// is switched). It is called for all that wait at once, must be idempotent
 	// and gives one result per key; an error is the cause that Late reports.
+	// Once it has succeeded for a port it is called for that port again only when Open
+	// vSwitch cannot open its device.
 	Prepare func(ctx context.Context, keys []podnet.PortKey) []error
+	// Nudge, if set, makes Open vSwitch try again to open a port's device. It is
+	// called for ports that are in error (*podnet.PortError) although Prepare
+	// finds nothing missing. Gen is empty in the key of a port that was not promised.
+	Nudge func(ctx context.Context, key podnet.PortKey) error
+	// NudgeMin is how long an error must stand before the first nudge, and the
+	// pause before the second; the pause doubles up to NudgeMax. 0: 1 s, 1 min.
+	NudgeMin, NudgeMax time.Duration
+	// StepTimeout bounds one call of Prepare, and the nudges of one batch. 0: 10 s.
+	StepTimeout time.Duration
 	// NotReadyAfter is the time from Begin until the sink hears that a port is late. 0: 30 s.
 	NotReadyAfter time.Duration
 	// Queue holds the delays between attempts.
@@ -61,16 +72,22 @@ type Config struct {
 type Readiness struct {
 	cfg   Config
 	queue *Queue
+	steps chan struct{} // taken for Prepare and Nudge: one worker always stays free of what may hang
 
+	// The queue holds names only, so that no two workers have one port; what a
+	// name stands for is found when its turn comes.
 	mu       sync.Mutex
 	promises map[string]*promise // by port name
+	reported map[string]struct{} // names without a promise that are in the queue
+	nudges   map[string]*nudging // by port name
 }
 
 // promise is what Begin owes.
 type promise struct {
-	key   podnet.PortKey
-	begun time.Time
-	cause error // of the latest failed attempt
+	key      podnet.PortKey
+	begun    time.Time
+	prepared bool  // Config.Prepare has succeeded
+	cause    error // of the latest failed attempt
 }
 
 // New returns a Readiness that starts nothing before Run.
@@ -79,7 +96,13 @@ func New(cfg Config) (*Readiness, error) {
 		return nil, errors.New("async: Config.Ports is needed to accept ports by what the switch lists")
 	}
 	setDefault(&cfg.NotReadyAfter, 30*time.Second)
-	return &Readiness{cfg: cfg, queue: NewQueue(cfg.Queue), promises: make(map[string]*promise)}, nil
+	setDefault(&cfg.StepTimeout, 10*time.Second)
+	setDefault(&cfg.NudgeMin, time.Second)
+	setDefault(&cfg.NudgeMax, time.Minute)
+	return &Readiness{
+		cfg: cfg, queue: NewQueue(cfg.Queue), steps: make(chan struct{}, max(1, cfg.Queue.withDefaults().Workers-1)),
+		promises: make(map[string]*promise), reported: make(map[string]struct{}), nudges: make(map[string]*nudging),
+	}, nil
 }
 
 // Begin promises to call the sink for key and returns at once, never ok.
@@ -97,9 +120,12 @@ func (r *Readiness) Resume(keys []podnet.PortKey) {
 	now := time.Now()
 	for _, key := range keys {
 		r.promises[key.Name] = &promise{key: key, begun: now}
+		delete(r.nudges, key.Name)
 	}
 	r.mu.Unlock()
-	r.queue.Add(keys...)
+	for _, key := range keys {
+		r.queue.Add(podnet.PortKey{Name: key.Name})
+	}
 }
 
 // Cancel withdraws the promise for that life of the port.
@@ -107,9 +133,10 @@ func (r *Readiness) Cancel(key podnet.PortKey) {
 	r.mu.Lock()
 	if p := r.promises[key.Name]; p != nil && p.key == key {
 		delete(r.promises, key.Name)
+		delete(r.nudges, key.Name)
 	}
 	r.mu.Unlock()
-	r.queue.Forget(key)
+	r.queue.Forget(podnet.PortKey{Name: key.Name})
 }
 
 // Waiting returns the number of promises not yet kept.
@@ -141,6 +168,11 @@ func (r *Readiness) read(ctx context.Context, watch Watch) error {
 		if err != nil {
 			return fmt.Errorf("watch of ports ended: %w", err)
 		}
+		r.mu.Lock()
+		for _, name := range names {
+			r.reported[name] = struct{}{}
+		}
+		r.mu.Unlock()
 		for _, name := range names {
 			r.queue.Add(podnet.PortKey{Name: name})
 		}
