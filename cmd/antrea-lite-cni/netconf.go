@@ -55,6 +55,21 @@ type ipamConf struct {
 type wishes struct {
 	IPs []string `json:"ips"`
 	MAC string   `json:"mac"`
+	DNS *struct {
+		Servers  []string `json:"servers"`
+		Searches []string `json:"searches"`
+		Options  []string `json:"options"`
+	} `json:"dns"`
+}
+
+// resolver is the resolver's configuration: what the runtime asks for by the dns
+// capability (on Windows kubelet has no resolv.conf to write it to), else the
+// network's own, else nothing.
+func (c *netConf) resolver() types.DNS {
+	if d := c.RuntimeConfig.DNS; d != nil {
+		return types.DNS{Nameservers: d.Servers, Domain: c.DNS.Domain, Search: d.Searches, Options: d.Options}
+	}
+	return c.DNS
 }
 
 // parseNetConf reads and checks a network configuration. Unknown keys are

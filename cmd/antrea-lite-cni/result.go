@@ -110,6 +110,19 @@ func wanted(prev *current.Result, ifName, netns string) (*cniapi.Want, error) {
 	return want, nil
 }
 
+// wireDNS checks a resolver's configuration and words it for the agent.
+func wireDNS(d types.DNS) (cniapi.DNS, error) {
+	out := cniapi.DNS{Domain: d.Domain, Search: d.Search, Options: d.Options}
+	for _, s := range d.Nameservers {
+		a, err := netip.ParseAddr(s)
+		if err != nil {
+			return out, confError("dns.nameservers", s, "name the server by its address")
+		}
+		out.Servers = append(out.Servers, a)
+	}
+	return out, nil
+}
+
 func ipNet(p netip.Prefix) net.IPNet {
 	return net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

@@ -54,7 +54,7 @@ func (p *plugin) add(ctx context.Context, a *skel.CmdArgs) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
 	defer cancel()
 
-	dns := conf.DNS
+	dns := conf.resolver()
 	if name := conf.delegate(); name != "" {
 		if _, err := findPlugin(name, a.Path); err != nil {
 			return err
@@ -70,6 +70,10 @@ func (p *plugin) add(ctx context.Context, a *skel.CmdArgs) (err error) {
 		if dns.IsEmpty() {
 			dns = given.dns
 		}
+	}
+	if req.DNS, err = wireDNS(dns); err != nil {
+		p.takeBack(ctx, conf, req)
+		return err
 	}
 	var iface cniapi.Interface
 	call, err := cniapi.Do(ctx, conf.AgentSocket, cniapi.PathAdd, req, &iface)

@@ -12,14 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // maxAnswer bounds what the client reads; real answers are below 2 KB.
 const maxAnswer = 1 << 20
-
-// dialPause is the wait between two attempts while the agent's backlog is full.
-const dialPause = 10 * time.Millisecond
 
 // Call is one call that was answered. The zero value is not usable.
 type Call struct{ conn net.Conn }
@@ -38,7 +34,7 @@ func Do(ctx context.Context, socket, path string, req *Request, resp any) (*Call
 	if err != nil {
 		return nil, &Error{Code: CodeFailed, Msg: fmt.Sprintf("encode the request: %v", err)}
 	}
-	conn, err := dial(ctx, socket)
+	conn, err := Dial(ctx, socket)
 	if err != nil {
 		return nil, dialError(socket, err)
 	}
@@ -59,22 +55,6 @@ func (c *Call) Confirm() error {
 
 // Close ends the call without confirming it: the agent undoes an ADD.
 func (c *Call) Close() error { return c.conn.Close() }
-
-func dial(ctx context.Context, socket string) (net.Conn, error) {
-	var d net.Dialer
-	for {
-		conn, err := d.DialContext(ctx, "unix", socket)
-		// A unix socket with a full backlog answers EAGAIN at once instead of making the caller wait.
-		if !errors.Is(err, syscall.EAGAIN) {
-			return conn, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, err
-		case <-time.After(dialPause):
-		}
-	}
-}
 
 func roundTrip(conn net.Conn, path string, body []byte, resp any) error {
 	end := "0\r\n\r\n"
@@ -163,7 +143,7 @@ func dialError(socket string, err error) *Error {
 	case errors.Is(err, fs.ErrPermission):
 		e.Code = CodeIO
 		e.Msg = "no permission to open the antrea-lite agent's socket " + socket
-		e.Details = "run the plugin as root, as container runtimes do"
+		e.Details = "run the plugin as " + superuser + ", as container runtimes do"
 	default:
 		e.Msg = fmt.Sprintf("cannot reach the antrea-lite agent at %s: %v", socket, err)
 	}
@@ -182,7 +162,7 @@ func callError(ctx context.Context, socket string, err error) *Error {
 			Details: "`antrea-lite status` and `antrea-lite check` on the node say what it waits for; the call may be repeated"}
 	case cause != nil:
 		return &Error{Code: CodeInterrupt, Msg: "the plugin was told to stop before the antrea-lite agent answered", Details: "the agent undoes what it began; send DEL to be sure"}
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), hungUp(err):
 		return &Error{Code: CodeTryAgain, Msg: "the antrea-lite agent at " + socket + " ended before it answered",
 			Details: "its log says why; the call may be repeated once it runs again"}
 	}

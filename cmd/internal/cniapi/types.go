@@ -2,9 +2,6 @@ package cniapi
 
 import "net/netip"
 
-// DefaultSocket is where plugin and agent meet unless configured otherwise.
-const DefaultSocket = "/run/antrea-lite/cni.sock"
-
 // Paths of the verbs, all called with POST.
 const (
 	PathAdd    = "/v1/cni/add"
@@ -75,6 +72,14 @@ type Route struct {
 	MTU int          `json:"mtu,omitempty"`
 }
 
+// DNS is a resolver's configuration.
+type DNS struct {
+	Servers []netip.Addr `json:"servers,omitempty"`
+	Domain  string       `json:"domain,omitempty"`
+	Search  []string     `json:"search,omitempty"`
+	Options []string     `json:"options,omitempty"`
+}
+
 // Attachment names one interface of one container.
 type Attachment struct {
 	ContainerID string `json:"containerID"`
@@ -98,6 +103,9 @@ type Request struct {
 	Addresses []Address    `json:"addresses,omitempty"`
 	Routes    []Route      `json:"routes,omitempty"`
 	WantIPs   []netip.Addr `json:"wantIPs,omitempty"` // asked of the agent's IPAM
+
+	// DNS is for a Pod whose resolver the network configures (Windows).
+	DNS DNS `json:"dns,omitzero"`
 
 	// Want is what CHECK's prevResult says about this interface.
 	Want *Want `json:"want,omitempty"`

@@ -94,11 +94,12 @@ func ranges(node config.Node) []ipam.Range {
 // compose makes the parts and connects them; nothing runs yet.
 func (a *agent) compose() (err error) {
 	a.metrics = metrics.New(a.version)
-	if a.ovs, err = vswitch.New(vswitch.Config{Endpoint: a.conf.OVSDB, Bridge: a.conf.Bridge, Datapath: a.conf.Datapath,
-		Observer: wakeOnConnect{a.metrics.OVSDB(), a.dbWake}}); err != nil {
+	db := OVSDB(a.conf)
+	db.Observer = wakeOnConnect{a.metrics.OVSDB(), a.dbWake}
+	if a.ovs, err = vswitch.New(db); err != nil {
 		return err
 	}
-	if a.of, err = ofclient.New(ofclient.Config{Dial: dialOpenFlow(a.conf.OpenFlowEndpoint()), Replay: a.replay, ListPeriod: time.Duration(a.conf.SyncPeriod), Observer: wakeOnReady(a.metrics.OpenFlow(), a.ofWake)}); err != nil {
+	if a.of, err = ofclient.New(ofclient.Config{Dial: OpenFlow(a.conf), Replay: a.replay, ListPeriod: time.Duration(a.conf.SyncPeriod), Observer: wakeOnReady(a.metrics.OpenFlow(), a.ofWake)}); err != nil {
 		return err
 	}
 	if a.flows, err = podflows.New(podflows.Config{Sender: a.of, Node: podflows.Node{PodCIDRs: a.node.PodCIDRs}}); err != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -9,10 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/unixsock"
+	"github.com/antrea-lite/podnet/ofclient"
 )
 
 // listen opens the socket on which the CNI plugin finds the agent.
 func listen(path string) (net.Listener, error) { return unixsock.Listen(path) }
+
+// localOVSDB leaves the unix socket to the client.
+func localOVSDB(string) func(context.Context) (net.Conn, error) { return nil }
+
+func localOpenFlow(path string) func(context.Context) (net.Conn, error) {
+	return ofclient.DialUnix(path)
+}
 
 // checkHost refuses a host on which the agent cannot work.
 func checkHost() error {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"strconv"
@@ -9,6 +10,8 @@ import (
 	"golang.org/x/sys/windows/registry"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/npipe"
+	"github.com/antrea-lite/podnet/ofclient"
+	"github.com/antrea-lite/podnet/vswitch"
 )
 
 // minBuild is Windows Server 2019, the oldest whose HNS has network namespaces for Pods.
@@ -16,6 +19,12 @@ const minBuild = 17763
 
 // listen opens the named pipe on which the CNI plugin finds the agent.
 func listen(path string) (net.Listener, error) { return npipe.Listen(path) }
+
+func localOVSDB(path string) func(context.Context) (net.Conn, error) { return vswitch.DialPipe(path) }
+
+func localOpenFlow(path string) func(context.Context) (net.Conn, error) {
+	return ofclient.DialPipe(path)
+}
 
 // checkHost refuses a host on which the agent cannot work.
 func checkHost() error {

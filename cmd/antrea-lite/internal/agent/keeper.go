@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -13,7 +12,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
-	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient/podflows"
 	"github.com/antrea-lite/podnet/podnet"
 	"github.com/antrea-lite/podnet/vswitch"
@@ -45,7 +43,8 @@ type keeper struct {
 	bridge vswitch.BridgeInfo
 	info   vswitch.Info
 	state  gateway.State
-	ofport uint32
+	ofport uint32         // 0: there is no gateway, or nothing is known of it yet
+	known  bool           // bridge and gateway have been well once
 	node   *podflows.Node // as last set
 	err    error          // why the last attempt failed; nil when all is well
 	looked bool           // an attempt has ended
@@ -146,7 +145,11 @@ func (k *keeper) ensure(ctx context.Context) error {
 	if foreign := podnet.AntreaPorts(ports); len(foreign) > 0 {
 		return permanentError{fmt.Errorf("bridge %s has Pods of another manager, for example port %s: stop that one and delete its bridge, or choose another with --bridge", k.bridgeName, foreign[0])}
 	}
-	key, err := k.ovs.EnsureInternalPort(ctx, k.conf.Name, newMAC(), map[string]string{"podnet-owner": gatewayOwner, "antrea-type": "gateway"})
+	if k.conf.Name == "" {
+		k.keep(info, bridge, gateway.State{}, 0)
+		return k.tell(ctx, 0, gateway.State{})
+	}
+	key, err := k.ovs.EnsureInternalPort(ctx, k.conf.Name, gateway.NewMAC(), map[string]string{"podnet-owner": gatewayOwner, "antrea-type": "gateway"})
 	if err != nil {
 		if errors.Is(err, podnet.ErrPortExists) {
 			err = permanentError{err}
@@ -171,18 +174,23 @@ func (k *keeper) ensure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	k.mu.Lock()
-	k.info, k.bridge, k.state, k.ofport = info, bridge, state, ofport
-	k.mu.Unlock()
+	k.keep(info, bridge, state, ofport)
 	// Its own link-local address, which belongs to the pipeline as well, may have appeared only now.
 	return k.tell(ctx, ofport, state)
 }
 
+// keep remembers what was found, for those who ask.
+func (k *keeper) keep(info vswitch.Info, bridge vswitch.BridgeInfo, state gateway.State, ofport uint32) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.info, k.bridge, k.state, k.ofport, k.known = info, bridge, state, ofport, true
+}
+
 // tell gives the pipeline the gateway, when it differs from what it has.
 func (k *keeper) tell(ctx context.Context, ofport uint32, state gateway.State) error {
-	node := podflows.Node{
-		Gateway:  podflows.Gateway{OFPort: ofport, MAC: state.MAC, Addrs: addrsOf(k.conf.Addresses)},
-		PodCIDRs: k.cidrs,
+	node := podflows.Node{PodCIDRs: k.cidrs}
+	if ofport != 0 {
+		node.Gateway = podflows.Gateway{OFPort: ofport, MAC: state.MAC, Addrs: addrsOf(k.conf.Addresses)}
 	}
 	for _, p := range state.Addresses {
 		if p.Addr().IsLinkLocalUnicast() && p.Addr().Is6() {
@@ -212,7 +220,7 @@ func (k *keeper) tell(ctx context.Context, ofport uint32, state gateway.State) e
 func (k *keeper) check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.err == nil && k.ofport == 0 {
+	if k.err == nil && !k.known {
 		return errors.New("nothing has been heard of Open vSwitch yet")
 	}
 	return k.err
@@ -221,6 +229,9 @@ func (k *keeper) check() error {
 // watch wakes the keeper when the kernel tells of a change of the gateway, or
 // when names come from a port watch that are the gateway's.
 func (k *keeper) watchKernel(ctx context.Context) error {
+	if k.conf.Name == "" {
+		return nil
+	}
 	for {
 		err := gateway.Watch(ctx, k.conf.Name, k.Wake)
 		if ctx.Err() != nil {
@@ -256,13 +267,4 @@ func (k *keeper) watchPort(ctx context.Context, w nameWatch) error {
 			}
 		}
 	}
-}
-
-// newMAC returns a random address of those for local use. The gateway gets one
-// of our own, written down in OVSDB, so that nobody else changes it later.
-func newMAC() ifstore.MAC {
-	var m ifstore.MAC
-	rand.Read(m[:]) // never fails, see crypto/rand
-	m[0] = m[0]&^1 | 2
-	return m
 }

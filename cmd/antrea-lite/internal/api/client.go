@@ -22,12 +22,9 @@ type Client struct {
 	http   *http.Client
 }
 
-// NewClient returns a Client of the agent behind a unix socket.
+// NewClient returns a Client of the agent behind a unix socket or a named pipe.
 func NewClient(socket string) *Client {
-	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) { return cniapi.Dial(ctx, socket) }
 	return &Client{socket: socket, http: &http.Client{
 		Timeout: 30 * time.Second, Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}}
 }

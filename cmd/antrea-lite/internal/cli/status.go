@@ -55,11 +55,15 @@ func (o *output) statusTable(s api.Status, now time.Time) error {
 	if !s.Ready {
 		ready = cell{"not ready", red}
 	}
+	gateway := []cell{text("gateway"), text(s.Gateway.Name), text(fmt.Sprintf("port %d, %s, MTU %d, %s", s.Gateway.OFPort, dash(s.Gateway.MAC), s.Gateway.MTU, prefixes(s)))}
+	if s.Gateway.Name == "" {
+		gateway = []cell{text("gateway"), text("none"), text("Pods reach each other only")}
+	}
 	rows := [][]cell{
 		{text("agent"), ready, text(fmt.Sprintf("version %s, pid %d, up %s", s.Version, s.PID, age(now.Sub(s.Started))))},
 		{text("bridge"), text(s.Bridge.Name), text(fmt.Sprintf("datapath %s, id %s, Open vSwitch %s, schema %s",
 			s.Bridge.Datapath, dash(s.Bridge.DatapathID), dash(s.Bridge.OVSVersion), dash(s.Bridge.DBSchema)))},
-		{text("gateway"), text(s.Gateway.Name), text(fmt.Sprintf("port %d, %s, MTU %d, %s", s.Gateway.OFPort, dash(s.Gateway.MAC), s.Gateway.MTU, prefixes(s)))},
+		gateway,
 		session("OVSDB", s.Sessions.OVSDB, now), session("OpenFlow", s.Sessions.OpenFlow, now),
 	}
 	for _, r := range s.Ranges {

@@ -48,6 +48,7 @@ func translate(req *cniapi.Request) (podnet.Request, error) {
 		NetNS:   req.NetNS,
 		MTU:     req.MTU,
 		WantIPs: req.WantIPs,
+		DNS:     podnet.DNS{Servers: req.DNS.Servers, Domain: req.DNS.Domain, Search: req.DNS.Search, Options: req.DNS.Options},
 	}
 	if req.VLAN < 0 || req.VLAN > 4094 {
 		return out, bad("vlan", req.VLAN, "an access VLAN is 1 to 4094, 0 means untagged")

@@ -9,12 +9,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"time"
-
-	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 )
-
-// DefaultFile is read when no --config is given; it may be missing.
-const DefaultFile = "/etc/antrea-lite/agent.yaml"
 
 // Config is the configuration file. Field names in YAML are the json tags.
 type Config struct {
@@ -24,8 +19,8 @@ type Config struct {
 	Bridge string `json:"bridge,omitempty"`
 	// Datapath is "system" (kernel) or "netdev" (userspace).
 	Datapath string `json:"datapath,omitempty"`
-	// OVSDB and OpenFlow are endpoints: unix:PATH or tcp:LOOPBACK:PORT. An empty
-	// OpenFlow is the bridge's .mgmt socket in RunDir.
+	// OVSDB and OpenFlow are endpoints: unix:PATH (npipe:NAME on Windows) or
+	// tcp:LOOPBACK:PORT. An empty OpenFlow is the bridge's .mgmt socket in RunDir.
 	OVSDB    string `json:"ovsdb,omitempty"`
 	OpenFlow string `json:"openflow,omitempty"`
 	// OVSRunDir is where Open vSwitch keeps its sockets.
@@ -36,6 +31,9 @@ type Config struct {
 	MTU int `json:"mtu,omitempty"`
 	// HostPrefix begins the names of the Pods' host interfaces.
 	HostPrefix string `json:"hostPrefix,omitempty"`
+
+	// HNS is used on Windows only.
+	HNS HNS `json:"hns,omitzero"`
 
 	// CNISocket is where the plugin finds the agent.
 	CNISocket string `json:"cniSocket,omitempty"`
@@ -52,34 +50,45 @@ type Config struct {
 	NotReadyAfter Duration `json:"notReadyAfter,omitempty"`
 	// SyncPeriod is how often the OpenFlow port list is read again and dead interfaces are swept.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
+	// LogFile gets the log in place of stderr; a file that has grown large is
+	// moved to LogFile.1. A Windows service has no stderr.
+	LogFile string `json:"logFile,omitempty"`
 	// Verbosity of the log, as klog's -v.
 	Verbosity int `json:"verbosity,omitempty"`
 }
 
+// HNS names the network of the Host Network Service on Windows.
+type HNS struct {
+	// Network is the name of the Transparent network that has Open vSwitch's extension.
+	Network string `json:"network,omitempty"`
+	// Uplink is the adapter under that network; only prepare-node uses it. Empty:
+	// the one with the default route.
+	Uplink string `json:"uplink,omitempty"`
+}
+
 // Gateway is the node's own interface on the bridge.
 type Gateway struct {
-	Name string `json:"name,omitempty"`
+	// Name of the interface. On Windows it may be empty: Pods reach each other only.
+	Name string `json:"name"`
 	// Addresses of the gateway, without prefix lengths; the first of each Pod CIDR when empty.
 	Addresses List `json:"addresses,omitempty"`
 }
 
 // Default returns the configuration of an empty file. PodCIDRs have no default.
 func Default() *Config {
-	return &Config{
+	c := &Config{
 		Bridge:         "br-int",
 		Datapath:       "system",
-		OVSDB:          "unix:/run/openvswitch/db.sock",
-		OVSRunDir:      "/run/openvswitch",
-		Gateway:        Gateway{Name: "antrea-gw0"},
+		Gateway:        Gateway{Name: gatewayNamed},
 		MTU:            1500,
 		HostPrefix:     "pod",
-		CNISocket:      cniapi.DefaultSocket,
+		HNS:            HNS{Network: "antrea-lite"},
 		MetricsAddress: "127.0.0.1:10351",
-		StateDir:       "/run/antrea-lite/leases",
-		LockDir:        "/run/antrea-lite",
 		NotReadyAfter:  Duration(30 * time.Second),
 		SyncPeriod:     Duration(time.Minute),
 	}
+	c.hostDefaults()
+	return c
 }
 
 // OpenFlowEndpoint is OpenFlow, or the bridge's management socket.
@@ -87,7 +96,7 @@ func (c *Config) OpenFlowEndpoint() string {
 	if c.OpenFlow != "" {
 		return c.OpenFlow
 	}
-	return "unix:" + filepath.Join(c.OVSRunDir, c.Bridge+".mgmt")
+	return localKind + ":" + filepath.Join(c.OVSRunDir, c.Bridge+".mgmt")
 }
 
 // LockFile is the file that the one agent of this bridge holds locked. Bridges

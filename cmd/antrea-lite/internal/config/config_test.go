@@ -42,7 +42,7 @@ func TestDefaultsNeedOnlyARange(t *testing.T) {
 	if got := node.Gateways[0].String(); got != "10.10.0.1" {
 		t.Errorf("gateway %s", got)
 	}
-	if got := c.OpenFlowEndpoint(); got != "unix:/run/openvswitch/br-int.mgmt" {
+	if got := c.OpenFlowEndpoint(); got != hostOpenFlow {
 		t.Errorf("OpenFlow endpoint %s", got)
 	}
 }
@@ -75,13 +75,16 @@ gateway: {name: gw, addresses: [10.10.0.9]}
 	}
 }
 
+// mistake is a file and what the error has to say.
+type mistake struct {
+	name, yaml string
+	words      []string
+}
+
 // TestMistakes: each is one message that names the key, the value and, mostly, what would do.
 func TestMistakes(t *testing.T) {
 	const ok = "podCIDRs: [10.10.0.0/24]\n"
-	for _, c := range []struct {
-		name, yaml string
-		words      []string
-	}{
+	for _, c := range append(hostMistakes(ok), []mistake{
 		{"no range", "bridge: br0", []string{"podCIDRs", "missing", "--pod-cidrs"}},
 		{"empty file", "", []string{"podCIDRs", "missing"}},
 		{"no YAML", "podCIDRs: [", []string{"YAML"}},
@@ -118,17 +121,15 @@ func TestMistakes(t *testing.T) {
 		{"mtu", ok + "mtu: 100", []string{"mtu", "100", "576"}},
 		{"mtu v6", "podCIDRs: ['fd00::/64']\nmtu: 1000", []string{"1000", "IPv6", "1280"}},
 		{"mtu large", ok + "mtu: 70000", []string{"70000", "65535"}},
-		{"endpoint", ok + "ovsdb: /run/db.sock", []string{"ovsdb", "/run/db.sock", "unix:"}},
-		{"endpoint relative", ok + "ovsdb: unix:db.sock", []string{"unix:db.sock"}},
 		{"endpoint host name", ok + "ovsdb: tcp:localhost:6640", []string{"tcp:localhost:6640", "127.0.0.1"}},
 		{"endpoint away", ok + "openflow: tcp:192.0.2.1:6653", []string{"openflow", "192.0.2.1", "loopback"}},
 		{"metrics", ok + "metricsAddress: everywhere", []string{"metricsAddress", "everywhere"}},
 		{"metrics port", ok + "metricsAddress: 127.0.0.1:99999", []string{"127.0.0.1:99999"}},
-		{"socket", ok + "cniSocket: cni.sock", []string{"cniSocket", "cni.sock"}},
-		{"socket long", ok + "cniSocket: /" + strings.Repeat("x", 120), []string{"cniSocket", "107"}},
 		{"state", ok + "stateDir: leases", []string{"stateDir", "leases"}},
+		{"HNS network", ok + "hns: {network: ''}", []string{"hns.network"}},
+		{"log file", ok + "logFile: agent.log", []string{"logFile", "agent.log"}},
 		{"verbosity", ok + "verbosity: 99", []string{"verbosity", "99"}},
-	} {
+	}...) {
 		t.Run(c.name, func(t *testing.T) {
 			conf, err := load(t, c.yaml)
 			if err == nil {
@@ -171,7 +172,7 @@ func TestEveryKeyHasAFlag(t *testing.T) {
 	Default().Bind(flags)
 	n := 0
 	flags.VisitAll(func(*pflag.Flag) { n++ })
-	if want := 18; n != want {
+	if want := 21; n != want {
 		t.Errorf("%d flags, want %d, one for each key", n, want)
 	}
 }

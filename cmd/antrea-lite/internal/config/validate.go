@@ -99,6 +99,9 @@ func (c *Config) checkGateways(node *Node) error {
 		}
 		node.Gateways[i], named[i] = a, true
 	}
+	if c.Gateway.Name == "" && len(c.Gateway.Addresses) > 0 {
+		return fmt.Errorf("gateway.addresses: %s are given and gateway.name is not: name the gateway's adapter", c.Gateway.Addresses)
+	}
 	return nil
 }
 
@@ -118,6 +121,9 @@ func (c *Config) checkNames() error {
 		key, value string
 		max        int
 	}{{"bridge", c.Bridge, maxBridgeName}, {"gateway.name", c.Gateway.Name, maxIfName}, {"hostPrefix", c.HostPrefix, maxHostPrefix}} {
+		if n.key == "gateway.name" && n.value == "" && withoutGW {
+			continue
+		}
 		if n.value == "" || len(n.value) > n.max || strings.ContainsAny(n.value, "/: \t\n") || strings.Trim(n.value, ".") == "" {
 			return fmt.Errorf("%s: %q is no usable name: use 1 to %d characters without '/', ':' and blanks", n.key, n.value, n.max)
 		}
@@ -128,6 +134,9 @@ func (c *Config) checkNames() error {
 	if c.Datapath != "system" && c.Datapath != "netdev" {
 		return fmt.Errorf("datapath: %q is unknown: use system (kernel) or netdev (userspace)", c.Datapath)
 	}
+	if c.HNS.Network == "" {
+		return fmt.Errorf("hns.network: missing: name the HNS network, such as antrea-lite")
+	}
 	return nil
 }
 
@@ -135,7 +144,7 @@ func (c *Config) checkEndpoints() error {
 	for _, e := range []struct{ key, value string }{{"ovsdb", c.OVSDB}, {"openflow", c.OpenFlowEndpoint()}} {
 		kind, rest, _ := strings.Cut(e.value, ":")
 		switch {
-		case kind == "unix" && filepath.IsAbs(rest):
+		case kind == localKind && checkLocalEndpoint(rest):
 		case kind == "tcp":
 			addr, err := netip.ParseAddrPort(rest)
 			if err != nil {
@@ -143,10 +152,10 @@ func (c *Config) checkEndpoints() error {
 			}
 			// Whoever reaches the port rules the node's network; TCP has no password.
 			if !addr.Addr().IsLoopback() {
-				return fmt.Errorf("%s: %q is not on the loopback interface: Open vSwitch runs on the same node, use 127.0.0.1 or a unix socket", e.key, e.value)
+				return fmt.Errorf("%s: %q is not on the loopback interface: Open vSwitch runs on the same node, use 127.0.0.1 or %s", e.key, e.value, localForm)
 			}
 		default:
-			return fmt.Errorf("%s: %q is no endpoint: use unix:/absolute/path or tcp:127.0.0.1:PORT", e.key, e.value)
+			return fmt.Errorf("%s: %q is no endpoint: use %s or tcp:127.0.0.1:PORT", e.key, e.value, localForm)
 		}
 	}
 	if c.MetricsAddress == "" {
@@ -167,8 +176,9 @@ func (c *Config) checkPaths() error {
 		key, value string
 		optional   bool
 	}{
-		{"cniSocket", c.CNISocket, false}, {"stateDir", c.StateDir, false}, {"lockDir", c.LockDir, false},
+		{"stateDir", c.StateDir, false}, {"lockDir", c.LockDir, false},
 		{"ovsRunDir", c.OVSRunDir, false}, {"cniConfDir", c.CNIConfDir, true},
+		{"logFile", c.LogFile, true},
 	} {
 		if p.value == "" && p.optional {
 			continue
@@ -177,11 +187,7 @@ func (c *Config) checkPaths() error {
 			return fmt.Errorf("%s: %q is no absolute path", p.key, p.value)
 		}
 	}
-	// sun_path has 108 bytes, one of them for the final zero.
-	if len(c.CNISocket) > 107 {
-		return fmt.Errorf("cniSocket: the path has %d characters: a unix socket's may have 107", len(c.CNISocket))
-	}
-	return nil
+	return checkSocket(c.CNISocket)
 }
 
 func (c *Config) checkNumbers() error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"net/url"
 	"os"
@@ -114,7 +113,7 @@ func (r *report) agent(ctx context.Context, conf *config.Config) (running bool) 
 func (r *report) ovs(ctx context.Context, conf *config.Config, running bool) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	client, err := vswitch.New(vswitch.Config{Endpoint: conf.OVSDB, Bridge: conf.Bridge, Datapath: conf.Datapath})
+	client, err := vswitch.New(agent.OVSDB(conf))
 	if err != nil {
 		r.fail("OVSDB", err.Error(), "")
 		return
@@ -154,7 +153,7 @@ func (r *report) ovs(ctx context.Context, conf *config.Config, running bool) {
 			}
 		}
 	}
-	r.dial(ctx, "OpenFlow", conf.OpenFlowEndpoint(), "start ovs-vswitchd; the socket appears with the bridge")
+	r.openflow(ctx, conf, "start ovs-vswitchd; the socket appears with the bridge")
 }
 
 func (r *report) version(info vswitch.Info) {
@@ -170,16 +169,14 @@ func (r *report) version(info vswitch.Info) {
 	}
 }
 
-func (r *report) dial(ctx context.Context, what, endpoint, remedy string) {
-	kind, address, _ := strings.Cut(endpoint, ":")
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, kind, address)
+func (r *report) openflow(ctx context.Context, conf *config.Config, remedy string) {
+	conn, err := agent.OpenFlow(conf)(ctx)
 	if err != nil {
-		r.fail(what, err.Error(), remedy)
+		r.fail("OpenFlow", err.Error(), remedy)
 		return
 	}
 	conn.Close()
-	r.ok(what, endpoint)
+	r.ok("OpenFlow", conf.OpenFlowEndpoint())
 }
 
 // gateway compares the node's own interface with the configuration.

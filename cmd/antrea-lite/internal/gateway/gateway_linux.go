@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/antrea-lite/podnet/ifstore"
 )
 
 // Apply makes the interface as it has to be and returns it. It changes only
@@ -142,4 +145,13 @@ func prefix(a netlink.Addr) netip.Prefix {
 	ip, _ := netip.AddrFromSlice(a.IP)
 	ones, _ := a.Mask.Size()
 	return netip.PrefixFrom(ip.Unmap(), ones)
+}
+
+// NewMAC returns a random address of those for local use. The gateway gets one
+// of our own, written down in OVSDB, so that nobody else changes it later.
+func NewMAC() ifstore.MAC {
+	var m ifstore.MAC
+	rand.Read(m[:]) // never fails, see crypto/rand
+	m[0] = m[0]&^1 | 2
+	return m
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/antrea-lite/podnet/ifstore"
 )
 
 // watchPeriod is how often Watch looks. Windows can call back, but a callback
@@ -40,6 +42,9 @@ func Apply(conf Config) (state State, changed []string, err error) {
 	}
 	return state, nil, nil
 }
+
+// NewMAC returns none: the adapter has its own.
+func NewMAC() ifstore.MAC { return ifstore.MAC{} }
 
 // Look returns the interface as it is.
 func Look(name string) (State, error) {

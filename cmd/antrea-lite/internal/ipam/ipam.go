@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/big"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alexflint/go-filemutex"
@@ -56,6 +58,7 @@ type Manager struct {
 	lock  *filemutex.FileMutex
 	sem   chan struct{} // held during a call; a channel, so that waiting ends with ctx
 	store *store
+	close func() error
 	sets  []*allocator.RangeSet
 }
 
@@ -80,6 +83,8 @@ func New(ctx context.Context, conf Config) (*Manager, error) {
 	if err := m.open(dir); err != nil {
 		return nil, errors.Join(fmt.Errorf("leases in %s: %w", dir, err), m.lock.Close())
 	}
+	// A second time would close what Windows gave the same handle number to meanwhile.
+	m.close = sync.OnceValue(func() error { return errors.Join(m.store.Close(), m.lock.Close()) })
 	return m, nil
 }
 
@@ -92,7 +97,7 @@ func (m *Manager) open(dir string) (err error) {
 }
 
 // Close gives the directory back.
-func (m *Manager) Close() error { return errors.Join(m.store.Close(), m.lock.Close()) }
+func (m *Manager) Close() error { return m.close() }
 
 // acquire takes the file lock, waiting for another holder for at most the timeout.
 func acquire(ctx context.Context, path string, timeout time.Duration) (*filemutex.FileMutex, error) {
@@ -120,15 +125,14 @@ func acquire(ctx context.Context, path string, timeout time.Duration) (*filemute
 	}
 }
 
-// dropOldBoot empties the directory when its stamp is of another boot. The
-// stamp is the content of the lock file, which host-local leaves empty.
+// dropOldBoot empties the directory when its stamp is of another boot.
 func dropOldBoot(dir, bootID string) error {
 	if bootID == "" {
 		return nil
 	}
-	stamp := filepath.Join(dir, lockName)
+	stamp := filepath.Join(dir, stampName)
 	b, err := os.ReadFile(stamp)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if string(b) == bootID {
@@ -139,7 +143,7 @@ func dropOldBoot(dir, bootID string) error {
 		return err
 	}
 	for _, e := range entries {
-		if _, err := netip.ParseAddr(e.Name()); err == nil {
+		if _, err := leaseAddr(e.Name()); err == nil {
 			if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 				return err
 			}

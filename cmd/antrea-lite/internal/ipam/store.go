@@ -59,7 +59,7 @@ func (s *store) load(e fs.DirEntry) error {
 	if !e.Type().IsRegular() || e.Name() == lockName || strings.HasPrefix(e.Name(), lastPrefix) {
 		return nil
 	}
-	ip, err := netip.ParseAddr(strings.ReplaceAll(e.Name(), "_", ":"))
+	ip, err := leaseAddr(e.Name())
 	if err != nil {
 		return nil // a stranger's file, harmless
 	}
@@ -74,6 +74,12 @@ func (s *store) load(e fs.DirEntry) error {
 	}
 	s.add(ip, ifstore.Key{ContainerID: id, IfName: ifName})
 	return nil
+}
+
+// leaseAddr is the address that a lease file is named for. On Windows host-local
+// writes the colons of IPv6 as underscores.
+func leaseAddr(file string) (netip.Addr, error) {
+	return netip.ParseAddr(strings.ReplaceAll(file, "_", ":"))
 }
 
 func (s *store) add(ip netip.Addr, key ifstore.Key) {
