@@ -27,8 +27,13 @@ func (n *Network) Reconcile(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("another reconcile has not ended: %w", context.Cause(ctx))
 	}
-	defer func() { n.starting <- struct{}{} }()
-	return n.reconcile(ctx)
+	again, err := n.reconcileAlone(ctx)
+	if err == nil && again {
+		// Not with the token in hand: this may wait for a session that only a
+		// replay can make ready, and that replay may be waiting for the token.
+		n.syncKnown(ctx)
+	}
+	return err
 }
 
 // ensureReconciled runs the first Reconcile if there was none. Before it, a
@@ -46,7 +51,7 @@ func (n *Network) ensureReconciled(ctx context.Context) error {
 	if n.isReconciled() {
 		return nil
 	}
-	if err := n.reconcile(ctx); err != nil {
+	if _, err := n.reconcile(ctx); err != nil {
 		return fmt.Errorf("%w: the bridge cannot be read: %w", ErrTryAgain, err)
 	}
 	return nil
@@ -65,11 +70,19 @@ func (n *Network) isReconciled() bool {
 	return n.reconciled
 }
 
-func (n *Network) reconcile(ctx context.Context) error {
+// reconcileAlone holds the token, which the caller has taken, while it reads.
+func (n *Network) reconcileAlone(ctx context.Context) (again bool, err error) {
+	defer func() { n.starting <- struct{}{} }()
+	return n.reconcile(ctx)
+}
+
+// reconcile reads the bridge. again: it was not the first time, so what is known
+// has to be looked at too.
+func (n *Network) reconcile(ctx context.Context) (again bool, err error) {
 	logger := klog.FromContext(ctx)
 	ports, err := n.cfg.Bridge.Ports(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	var unreadable []ifstore.Key
 	marred := map[string]bool{}
@@ -91,7 +104,7 @@ func (n *Network) reconcile(ctx context.Context) error {
 		iface.Name, iface.Gen = port.Name, port.Gen
 		added, err := n.restore(ctx, iface, port)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if added {
 			restored++
@@ -103,10 +116,8 @@ func (n *Network) reconcile(ctx context.Context) error {
 	n.mu.Unlock()
 	if first {
 		logger.Info("Interfaces restored from the bridge", "interfaces", restored, "ports", len(ports))
-		return nil
 	}
-	n.syncKnown(ctx)
-	return nil
+	return !first, nil
 }
 
 // restore puts a port of ours into the store, unless it is there or somebody is
@@ -182,8 +193,21 @@ func (n *Network) adoptRow(row, have ifstore.Interface) error {
 	if row.Gen == have.Gen || have.State == ifstore.StateWithdrawing || have.Name != row.Name {
 		return nil
 	}
-	_, err := n.store.Update(have.Key, have.Gen, func(i *ifstore.Interface) error { i.Gen = row.Gen; return nil })
-	return err
+	if _, err := n.store.Update(have.Key, have.Gen, func(i *ifstore.Interface) error { i.Gen = row.Gen; return nil }); err != nil {
+		return err
+	}
+	if !n.trackOf(have.Key).promised {
+		return nil
+	}
+	// The promise was for the other life. A backend that cannot take up this one
+	// leaves it to the looks of Run.
+	n.cfg.Readiness.Cancel(portKey(have))
+	resumer, ok := n.cfg.Readiness.(Resumer)
+	n.tracked(have.Key, func(t *track) { t.promised = ok })
+	if ok {
+		resumer.Resume([]PortKey{portKey(row)})
+	}
+	return nil
 }
 
 func (n *Network) hasReplayed() bool {

@@ -36,15 +36,19 @@ func (a *attachment) takeBack(ctx context.Context) error {
 }
 
 // dropPort deletes the port of iface. When the outcome of its AddPort is
-// unknown there may be a row whose key nobody learned: it is found by its name
-// and by carrying our marks.
+// unknown there may be a row whose key nobody learned, and somebody may have
+// replaced the row since: either is found by its name and by carrying our marks.
+// Left alone, the next Reconcile would take it for an interface.
 func (n *Network) dropPort(ctx context.Context, iface ifstore.Interface, search bool) error {
 	if iface.Gen != "" {
-		err := n.cfg.Bridge.DeletePort(ctx, portKey(iface))
-		if errors.Is(err, ErrNoPort) {
-			return nil
+		_, err := n.cfg.Bridge.OFPort(ctx, portKey(iface))
+		if search = errors.Is(err, ErrNoPort); !search {
+			err := n.cfg.Bridge.DeletePort(ctx, portKey(iface))
+			if errors.Is(err, ErrNoPort) {
+				return nil
+			}
+			return err
 		}
-		return err
 	}
 	if !search || iface.Name == "" {
 		return nil
@@ -74,6 +78,11 @@ func (n *Network) mark(ctx context.Context, iface ifstore.Interface, state strin
 		return nil
 	}
 	if err := n.cfg.Bridge.SetExternalIDs(ctx, portKey(iface), map[string]string{idState: state}); err != nil {
+		if state == string(ifstore.StateWaiting) && !notSent(err) {
+			// It may have been written. Whoever sends flows must take it away first,
+			// or a Delete after a restart would believe that none stand.
+			n.tracked(iface.Key, func(t *track) { t.marked = state })
+		}
 		return fmt.Errorf("external_ids:%s=%q of port %s: %w", idState, state, iface.Name, err)
 	}
 	n.tracked(iface.Key, func(t *track) { t.marked = state })

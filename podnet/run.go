@@ -20,7 +20,12 @@ import (
 func (n *Network) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	n.start(ctx) // before the backend, which must know its old promises when the first name comes
+	// Before the backend, which must know its old promises when the first name
+	// comes, and before the sweep, to which an address is free that no interface
+	// known to the store has.
+	if n.start(ctx); !n.isReconciled() {
+		return nil // ctx has ended
+	}
 	readiness := make(chan error, 1)
 	go func() {
 		err := n.cfg.Readiness.Run(ctx, n)

@@ -49,7 +49,7 @@ func (a *Addresses) Allocate(ctx context.Context, req podnet.Request) (podnet.Al
 	if err != nil {
 		return podnet.Allocation{}, err
 	}
-	if err := a.leave(ctx, "Allocate"); err != nil {
+	if err := a.leave(ctx, "Allocate", req.Key.String()); err != nil {
 		return podnet.Allocation{}, err
 	}
 	gateway := a.subnet.Addr().Next()
@@ -84,7 +84,7 @@ func (a *Addresses) Release(ctx context.Context, key ifstore.Key) error {
 	a.mu.Lock()
 	delete(a.leases, key)
 	a.mu.Unlock()
-	return a.leave(ctx, "Release")
+	return a.leave(ctx, "Release", key.String())
 }
 
 // Check implements podnet.Addresses.

@@ -2,6 +2,7 @@ package podnettest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +20,7 @@ type Bridge struct {
 	mu      sync.Mutex
 	ports   map[string]podnet.Port
 	slow    bool
+	away    bool
 	number  int32
 	row     int
 	watches map[*NameWatch]struct{}
@@ -28,6 +30,40 @@ type Bridge struct {
 // NewBridge returns a bridge without ports that gives numbers at once.
 func NewBridge() *Bridge {
 	return &Bridge{ports: make(map[string]podnet.Port), watches: make(map[*NameWatch]struct{}), changed: make(chan struct{})}
+}
+
+// Away cuts the connection to OVSDB, or brings it back. Without it calls wait
+// until their context ends, and watches keep what they have to tell.
+func (b *Bridge) Away(away bool) {
+	b.mu.Lock()
+	b.away = away
+	b.mu.Unlock()
+	b.report()
+}
+
+// enter begins a call: the faults, then the connection.
+func (b *Bridge) enter(ctx context.Context, op, subject string) error {
+	if err := b.Faults.enter(ctx, op, subject); err != nil {
+		return err
+	}
+	return b.connection(ctx)
+}
+
+// connection waits for the connection.
+func (b *Bridge) connection(ctx context.Context) error {
+	for {
+		b.mu.Lock()
+		away, changed := b.away, b.changed
+		b.mu.Unlock()
+		if !away {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("OVSDB: %w: %w", podnet.ErrNotConnected, context.Cause(ctx))
+		}
+	}
 }
 
 // Slow makes new ports stay without a number, as when ovs-vswitchd is stopped.
@@ -68,6 +104,23 @@ func (b *Bridge) SetOFPort(name string, ofport int32, text string) {
 	b.report(name)
 }
 
+// Change changes that life of a port behind everybody's back, as Open vSwitch
+// would; false when it is gone. The name is reported if change returns true.
+func (b *Bridge) Change(key podnet.PortKey, change func(*podnet.Port) bool) bool {
+	b.mu.Lock()
+	p, ok := b.ports[key.Name]
+	ok = ok && p.Gen == key.Gen
+	changed := ok && change(&p)
+	if changed {
+		b.ports[key.Name] = p
+	}
+	b.mu.Unlock()
+	if changed {
+		b.report(key.Name)
+	}
+	return ok
+}
+
 // Insert adds a port behind everybody's back and returns its key.
 func (b *Bridge) Insert(port podnet.Port) podnet.PortKey {
 	b.mu.Lock()
@@ -88,6 +141,19 @@ func (b *Bridge) Remove(name string) {
 	delete(b.ports, name)
 	b.mu.Unlock()
 	b.report(name)
+}
+
+// Rows returns all ports by name, also while the connection is away.
+func (b *Bridge) Rows() []podnet.Port {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	ports := make([]podnet.Port, 0, len(b.ports))
+	for _, name := range slices.Sorted(maps.Keys(b.ports)) {
+		p := b.ports[name]
+		p.ExternalIDs = maps.Clone(p.ExternalIDs)
+		ports = append(ports, p)
+	}
+	return ports
 }
 
 // Names returns the names of all ports, sorted.
@@ -116,7 +182,7 @@ func (b *Bridge) AddPort(ctx context.Context, port podnet.Port) (podnet.PortKey,
 	b.mu.Unlock()
 	port.Gen = ""
 	key := b.Insert(port)
-	if err := b.leave(ctx, "AddPort"); err != nil {
+	if err := b.leave(ctx, "AddPort", port.Name); err != nil {
 		return podnet.PortKey{}, err
 	}
 	return key, nil
@@ -140,7 +206,7 @@ func (b *Bridge) DeletePort(ctx context.Context, key podnet.PortKey) error {
 		}
 		b.report(key.Name)
 	}
-	return b.leave(ctx, "DeletePort")
+	return b.leave(ctx, "DeletePort", key.Name)
 }
 
 // SetExternalIDs implements podnet.Bridge.
@@ -165,7 +231,7 @@ func (b *Bridge) SetExternalIDs(ctx context.Context, key podnet.PortKey, ids map
 	if !ok {
 		return fmt.Errorf("%s: %w", key.Name, podnet.ErrNoPort)
 	}
-	return b.leave(ctx, "SetExternalIDs")
+	return b.leave(ctx, "SetExternalIDs", key.Name)
 }
 
 // Ports implements podnet.Bridge.
@@ -173,15 +239,7 @@ func (b *Bridge) Ports(ctx context.Context) ([]podnet.Port, error) {
 	if err := b.enter(ctx, "Ports", ""); err != nil {
 		return nil, err
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ports := make([]podnet.Port, 0, len(b.ports))
-	for _, name := range slices.Sorted(maps.Keys(b.ports)) {
-		p := b.ports[name]
-		p.ExternalIDs = maps.Clone(p.ExternalIDs)
-		ports = append(ports, p)
-	}
-	return ports, nil
+	return b.Rows(), nil
 }
 
 // OFPort implements podnet.Bridge.
@@ -207,15 +265,19 @@ func (b *Bridge) ofport(key podnet.PortKey) (uint32, error) {
 	return uint32(p.OFPort), nil
 }
 
-// WaitOFPort waits until that life of the port has a number.
+// WaitOFPort waits until that life of the port has a number. As with
+// *vswitch.Client, a port in error or one that is gone ends the wait.
 func (b *Bridge) WaitOFPort(ctx context.Context, key podnet.PortKey) (uint32, error) {
 	for {
+		if err := b.connection(ctx); err != nil {
+			return 0, err
+		}
 		b.mu.Lock()
 		changed := b.changed
 		b.mu.Unlock()
 		ofport, err := b.ofport(key)
-		if err == nil {
-			return ofport, nil
+		if err == nil || !errors.Is(err, podnet.ErrNoNumber) {
+			return ofport, err
 		}
 		select {
 		case <-changed:
@@ -227,7 +289,7 @@ func (b *Bridge) WaitOFPort(ctx context.Context, key podnet.PortKey) (uint32, er
 
 // Watch reports names of ports that change, from all present ports on.
 func (b *Bridge) Watch() *NameWatch {
-	w := &NameWatch{signal: make(chan struct{}, 1), names: make(map[string]struct{})}
+	w := &NameWatch{bridge: b, signal: make(chan struct{}, 1), names: make(map[string]struct{})}
 	b.mu.Lock()
 	names := slices.Collect(maps.Keys(b.ports))
 	b.watches[w] = struct{}{}
@@ -249,6 +311,7 @@ func (b *Bridge) report(names ...string) {
 
 // NameWatch is a coalesced list of names; an async.Watch.
 type NameWatch struct {
+	bridge *Bridge // nil: nothing holds the names back
 	signal chan struct{}
 	mu     sync.Mutex
 	names  map[string]struct{}
@@ -269,6 +332,9 @@ func (w *NameWatch) add(names []string) {
 // Next waits for at least one name.
 func (w *NameWatch) Next(ctx context.Context) ([]string, error) {
 	for {
+		if w.bridge != nil && w.bridge.connection(ctx) != nil {
+			return nil, ctx.Err()
+		}
 		w.mu.Lock()
 		names := slices.Sorted(maps.Keys(w.names))
 		clear(w.names)

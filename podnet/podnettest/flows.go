@@ -56,7 +56,7 @@ func (f *Flows) Replay(ctx context.Context, ifaces []ifstore.Interface) error {
 		f.set(i)
 	}
 	f.mu.Unlock()
-	return f.leave(ctx, "Replay")
+	return f.leave(ctx, "Replay", fmt.Sprint(len(ifaces)))
 }
 
 // On returns the interfaces with flows on number ofport, by key.
@@ -160,7 +160,7 @@ func (f *Flows) change(ctx context.Context, op string, i ifstore.Interface, chan
 	f.mu.Lock()
 	change(i)
 	f.mu.Unlock()
-	return f.leave(ctx, op)
+	return f.leave(ctx, op, i.Key.String())
 }
 
 // CheckFlows implements podnet.FlowChecker.

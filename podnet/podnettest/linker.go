@@ -40,6 +40,13 @@ func (l *Linker) Kill(containerID string) {
 	l.dead[containerID] = true
 }
 
+// Revive takes a Kill back: a container of that id exists again.
+func (l *Linker) Revive(containerID string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.dead, containerID)
+}
+
 // Names returns the host interfaces, sorted.
 func (l *Linker) Names() []string {
 	l.mu.Lock()
@@ -73,7 +80,7 @@ func (l *Linker) Link(ctx context.Context, req podnet.Request) (podnet.Link, err
 	if taken {
 		return podnet.Link{}, fmt.Errorf("host interface %s exists", link.Name)
 	}
-	if err := l.leave(ctx, "Link"); err != nil {
+	if err := l.leave(ctx, "Link", req.Key.String()); err != nil {
 		l.drop(link.Name) // the contract: nothing is left on error
 		return podnet.Link{}, err
 	}
@@ -92,7 +99,7 @@ func (l *Linker) Unlink(ctx context.Context, iface ifstore.Interface) error {
 		return err
 	}
 	l.drop(iface.Name)
-	return l.leave(ctx, "Unlink")
+	return l.leave(ctx, "Unlink", iface.Key.String())
 }
 
 // UnlinkOrphan implements podnet.OrphanUnlinker.

@@ -32,7 +32,7 @@ func (r *WaitingReadiness) Begin(ctx context.Context, key podnet.PortKey) (uint3
 	if err != nil {
 		return 0, false, fmt.Errorf("no OpenFlow port number: %w", err)
 	}
-	return ofport, true, r.leave(ctx, "Begin")
+	return ofport, true, r.leave(ctx, "Begin", key.Name)
 }
 
 // Cancel implements podnet.PortReadiness.
