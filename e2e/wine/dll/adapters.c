@@ -83,6 +83,8 @@ static void fill(struct entry *e, struct line *l) {
 	a->IfType = IF_TYPE_ETHERNET_CSMACD;
 	a->OperStatus = l->up ? IfOperStatusUp : IfOperStatusDown;
 	a->CompartmentId = l->compartment;
+	a->Luid.Info.IfType = a->IfType;
+	a->Luid.Info.NetLuidIndex = l->index;
 	a->PhysicalAddressLength = 6;
 	for (i = 0; i < 6; i++) a->PhysicalAddress[i] = (BYTE)l->mac[i];
 	MultiByteToWideChar(CP_UTF8, 0, l->name, -1, e->name, 255);
