@@ -242,7 +242,7 @@ func networkOf(n *hcn.HostComputeNetwork) (Network, error) {
 		for _, s := range ipam.Subnets {
 			prefix, err := netip.ParsePrefix(s.IpAddressPrefix)
 			if err != nil {
-				continue // "0.0.0.0/0"-like placeholders of DHCP networks are read, an empty one is none
+				continue // a network that leaves addresses to DHCP may name none
 			}
 			subnet := Subnet{Prefix: prefix.Masked()}
 			for _, r := range s.Routes {
