@@ -9,12 +9,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/unixsock"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket"
 	"github.com/antrea-lite/podnet/ofclient"
 )
 
 // listen opens the socket on which the CNI plugin finds the agent.
-func listen(path string) (net.Listener, error) { return unixsock.Listen(path) }
+func listen(path string) (net.Listener, error) { return socket.Listen(path) }
 
 // localOVSDB leaves the unix socket to the client.
 func localOVSDB(string) func(context.Context) (net.Conn, error) { return nil }

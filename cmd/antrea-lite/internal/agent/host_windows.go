@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/windows"
 	"golang.org/x/sys/windows/registry"
 
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/npipe"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket"
 	"github.com/antrea-lite/podnet/ofclient"
 	"github.com/antrea-lite/podnet/vswitch"
 )
@@ -18,7 +18,7 @@ import (
 const minBuild = 17763
 
 // listen opens the named pipe on which the CNI plugin finds the agent.
-func listen(path string) (net.Listener, error) { return npipe.Listen(path) }
+func listen(path string) (net.Listener, error) { return socket.Listen(path) }
 
 func localOVSDB(path string) func(context.Context) (net.Conn, error) { return vswitch.DialPipe(path) }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -18,10 +17,12 @@ import (
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/api"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/health"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket/sockettest"
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, sockettest.Lasting()) }
 
 // antrea runs the command line and returns what it printed.
 func antrea(t *testing.T, args ...string) (string, error) {
@@ -36,14 +37,10 @@ func antrea(t *testing.T, args ...string) (string, error) {
 }
 
 // fakeAgent answers the questions on a socket.
-func fakeAgent(t *testing.T, answers map[string]any) (socket string) {
+func fakeAgent(t *testing.T, answers map[string]any) (path string) {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket = filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
+	path = sockettest.Path(t)
+	l, err := socket.Listen(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +60,8 @@ func fakeAgent(t *testing.T, answers map[string]any) (socket string) {
 	t.Cleanup(func() {
 		srv.Close()
 		<-done
-		os.RemoveAll(dir)
 	})
-	return socket
+	return path
 }
 
 func ports() []api.Port {

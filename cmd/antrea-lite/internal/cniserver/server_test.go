@@ -7,8 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -17,12 +15,14 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/ipam"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket/sockettest"
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, sockettest.Lasting()) }
 
 const patience = 10 * time.Second
 
@@ -78,16 +78,12 @@ func (g gate) Started() error { return g.started }
 
 func (g gate) Ready() *cniapi.Error { return g.ready }
 
-// start serves the verbs on a unix socket; stop ends the server as the agent does.
-func start(t *testing.T, n *network, g gate) (socket string, stop func()) {
+// start serves the verbs on a socket; stop ends the server as the agent does.
+func start(t *testing.T, n *network, g gate) (name string, stop func()) {
 	t.Helper()
 	n.gone = make(chan ifstore.Key, 16)
-	dir, err := os.MkdirTemp("", "s")
-	if err != nil {
-		t.Fatal(err)
-	}
-	socket = filepath.Join(dir, "s")
-	l, err := net.Listen("unix", socket)
+	name = sockettest.Path(t)
+	l, err := socket.Listen(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,11 +107,10 @@ func start(t *testing.T, n *network, g gate) (socket string, stop func()) {
 				srv.Close()
 			}
 			<-served
-			os.RemoveAll(dir)
 		})
 	}
 	t.Cleanup(stop)
-	return socket, stop
+	return name, stop
 }
 
 func request(id string) *cniapi.Request {
@@ -270,20 +265,22 @@ func TestForeignClients(t *testing.T) {
 		"POST /v1/cni/add HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "POST /v1/cni/delete HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n[]",
 		"POST /nowhere HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n",
 	} {
-		conn, err := net.Dial("unix", socket)
+		conn, err := cniapi.Dial(t.Context(), socket)
 		if err != nil {
 			t.Fatal(err)
 		}
 		io.WriteString(conn, said)
-		conn.(*net.UnixConn).CloseWrite()
-		conn.SetReadDeadline(time.Now().Add(patience))
-		if _, err := io.Copy(io.Discard, conn); err != nil {
-			t.Errorf("%q: %v", said, err)
+		if half, ok := conn.(*net.UnixConn); ok { // a pipe can only be closed whole
+			half.CloseWrite()
+			conn.SetReadDeadline(time.Now().Add(patience))
+			if _, err := io.Copy(io.Discard, conn); err != nil {
+				t.Errorf("%q: %v", said, err)
+			}
 		}
 		conn.Close()
 	}
 	// A client that ends the body with the request confirms in advance.
-	conn, err := net.Dial("unix", socket)
+	conn, err := cniapi.Dial(t.Context(), socket)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package unixsock
+package socket
 
 import (
 	"errors"
@@ -7,11 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"go.uber.org/goleak"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func shortDir(t *testing.T) string {
 	t.Helper()

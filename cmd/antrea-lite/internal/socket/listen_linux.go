@@ -1,4 +1,4 @@
-package unixsock
+package socket
 
 import (
 	"errors"

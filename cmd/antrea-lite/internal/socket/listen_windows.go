@@ -1,4 +1,4 @@
-package npipe
+package socket
 
 import (
 	"errors"
@@ -27,5 +27,5 @@ func Listen(path string) (net.Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("named pipe %s: %w", path, err)
 	}
-	return newListener(inner, closeTime), nil
+	return newPipeListener(inner, closeTime), nil
 }

@@ -1,4 +1,4 @@
-package npipe
+package socket
 
 import (
 	"errors"
@@ -10,10 +10,10 @@ import (
 // closeTime is how long Close waits for the pipe to be gone.
 const closeTime = 2 * time.Second
 
-// listener stands before a pipe listener whose Close can hang (go-winio issues
+// pipeListener stands before a pipe listener whose Close can hang (go-winio issues
 // 281, 291 and 357) and to which clients can connect only while an Accept is
 // under way. So it always accepts, and a shutdown never depends on Close.
-type listener struct {
+type pipeListener struct {
 	inner net.Listener
 	limit time.Duration
 
@@ -29,15 +29,15 @@ type accepted struct {
 	err  error
 }
 
-func newListener(inner net.Listener, limit time.Duration) *listener {
-	l := &listener{inner: inner, limit: limit, accepted: make(chan accepted), closing: make(chan struct{}), closed: make(chan struct{})}
+func newPipeListener(inner net.Listener, limit time.Duration) *pipeListener {
+	l := &pipeListener{inner: inner, limit: limit, accepted: make(chan accepted), closing: make(chan struct{}), closed: make(chan struct{})}
 	go l.loop()
 	return l
 }
 
 // loop accepts until Close. An error is handed on, like a connection: whoever
 // gets it decides on the pause before the next.
-func (l *listener) loop() {
+func (l *pipeListener) loop() {
 	for {
 		conn, err := l.inner.Accept()
 		if err != nil && !errors.Is(err, net.ErrClosed) {
@@ -55,7 +55,7 @@ func (l *listener) loop() {
 }
 
 // Accept implements net.Listener.
-func (l *listener) Accept() (net.Conn, error) {
+func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case <-l.closing:
 		return nil, net.ErrClosed
@@ -70,7 +70,7 @@ func (l *listener) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener. It may be called more than once.
-func (l *listener) Close() error {
+func (l *pipeListener) Close() error {
 	l.once.Do(func() {
 		close(l.closing)
 		go func() {
@@ -89,7 +89,7 @@ func (l *listener) Close() error {
 }
 
 // Addr implements net.Listener.
-func (l *listener) Addr() net.Addr { return l.inner.Addr() }
+func (l *pipeListener) Addr() net.Addr { return l.inner.Addr() }
 
 // passing is a failed Accept after which the next may succeed; net/http waits a
 // moment and goes on.
