@@ -41,10 +41,14 @@ func newLinker(t *testing.T, hns windows.HNS, change ...func(*windows.Config)) *
 
 // request asks for the interface of sandbox n in a namespace of its own.
 func request(hns *hnstest.HNS, n int) podnet.Request {
+	return requestIn(hns.AddNamespace().String(), n)
+}
+
+func requestIn(netNS string, n int) podnet.Request {
 	return podnet.Request{
 		Key:       ifstore.Key{ContainerID: fmt.Sprint("sandbox", n), IfName: "eth0"},
 		Pod:       ifstore.Pod{Namespace: "default", Name: fmt.Sprint("pod", n), UID: fmt.Sprint("uid", n)},
-		NetNS:     hns.AddNamespace().String(),
+		NetNS:     netNS,
 		IPAM:      "host-local",
 		Addresses: []ifstore.Address{{Prefix: netip.MustParsePrefix(fmt.Sprintf("10.1.2.%d/24", 10+n)), Gateway: subnet.Gateway}},
 	}
