@@ -27,7 +27,7 @@ func (r *Readiness) look(ctx context.Context, sink podnet.PortSink, names []podn
 	for i := range items {
 		switch it := &items[i]; {
 		case it.idle:
-		case it.promised && !it.prepared && r.cfg.Prepare != nil:
+		case it.promised && r.cfg.Prepare != nil && !r.isPrepared(it):
 			then = append(then, it)
 		default:
 			first = append(first, it)
@@ -81,6 +81,12 @@ func (r *Readiness) take(names []podnet.PortKey) []item {
 		}
 	}
 	return items
+}
+
+// isPrepared reports whether a port is past the step before the number. A port
+// that the session should list and does not may have lost what the step gave it.
+func (r *Readiness) isPrepared(it *item) bool {
+	return it.prepared && (r.cfg.Accept != AcceptListed || r.accept(it.key.Name) == nil)
 }
 
 // sync hands to the sink what the acceptance rule lets through.

@@ -50,7 +50,7 @@ type Config struct {
 	// is switched). It is called for all that wait at once, must be idempotent
 	// and gives one result per key; an error is the cause that Late reports.
 	// Once it has succeeded for a port it is called for that port again only when Open
-	// vSwitch cannot open its device.
+	// vSwitch cannot open its device or, under AcceptListed, the session does not list it.
 	Prepare func(ctx context.Context, keys []podnet.PortKey) []error
 	// Nudge, if set, makes Open vSwitch try again to open a port's device. It is
 	// called for ports that are in error (*podnet.PortError) although Prepare

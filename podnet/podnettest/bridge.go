@@ -16,6 +16,11 @@ type Bridge struct {
 	Faults
 	// Freed, if set, is called whenever a number is free again. Set it before use.
 	Freed func(name string, ofport int32)
+	// Opens, if set, is what Open vSwitch makes of a port: nil, it gets a number;
+	// podnet.ErrNoNumber, it has none yet; any other error is the text with which
+	// opening fails. It is asked when a port is added, when its type changes and
+	// by Reopen. Set it before use. It must not call the Bridge.
+	Opens func(port podnet.Port) error
 
 	mu      sync.Mutex
 	ports   map[string]podnet.Port
@@ -74,9 +79,8 @@ func (b *Bridge) Slow(slow bool) {
 	var names []string
 	if !slow {
 		for _, name := range slices.Sorted(maps.Keys(b.ports)) {
-			if p := b.ports[name]; p.OFPort == 0 {
-				p.OFPort = b.nextNumber()
-				b.ports[name] = p
+			if p := b.ports[name]; p.OFPort == 0 || (b.Opens != nil && p.OFPort < 0) {
+				b.ports[name] = b.open(p)
 				names = append(names, name)
 			}
 		}
@@ -88,6 +92,63 @@ func (b *Bridge) Slow(slow bool) {
 func (b *Bridge) nextNumber() int32 {
 	b.number++
 	return b.number
+}
+
+// open gives the port a number or an error, as Opens says. b.mu is held.
+func (b *Bridge) open(p podnet.Port) podnet.Port {
+	var err error
+	if b.Opens != nil {
+		err = b.Opens(p)
+	}
+	p.Error = ""
+	switch {
+	case err == nil:
+		p.OFPort = b.nextNumber()
+	case errors.Is(err, podnet.ErrNoNumber):
+		p.OFPort = 0
+	default:
+		p.OFPort, p.Error = -1, err.Error()
+	}
+	return p
+}
+
+// Reopen makes Open vSwitch look again at a port that has no number, as it does
+// when a device comes.
+func (b *Bridge) Reopen(name string) {
+	b.mu.Lock()
+	if p, ok := b.ports[name]; ok && !b.slow && p.OFPort <= 0 {
+		b.ports[name] = b.open(p)
+	}
+	b.mu.Unlock()
+	b.report(name)
+}
+
+// SetType sets the type of that life of the port, as *vswitch.Client does. The
+// port is closed and opened anew.
+func (b *Bridge) SetType(ctx context.Context, key podnet.PortKey, typ string) error {
+	if err := b.enter(ctx, "SetType", fmt.Sprintf("%s %q", key.Name, typ)); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	p, ok := b.ports[key.Name]
+	if ok = ok && p.Gen == key.Gen; ok && p.Type != typ {
+		freed := p.OFPort
+		if p.Type = typ; !b.slow {
+			p = b.open(p)
+		} else {
+			freed = 0
+		}
+		b.ports[key.Name] = p
+		if freed > 0 && b.Freed != nil {
+			defer b.Freed(key.Name, freed)
+		}
+	}
+	b.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("%s: %w", key.Name, podnet.ErrNoPort)
+	}
+	b.report(key.Name)
+	return b.leave(ctx, "SetType", key.Name)
 }
 
 // SetOFPort sets a port's number and error text, as Open vSwitch would.
@@ -177,7 +238,7 @@ func (b *Bridge) AddPort(ctx context.Context, port podnet.Port) (podnet.PortKey,
 		return podnet.PortKey{}, fmt.Errorf("%s: %w", port.Name, podnet.ErrPortExists)
 	}
 	if port.OFPort = 0; !b.slow {
-		port.OFPort = b.nextNumber()
+		port = b.open(port)
 	}
 	b.mu.Unlock()
 	port.Gen = ""

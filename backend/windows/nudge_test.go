@@ -1,0 +1,183 @@
+package windows_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/podnet"
+)
+
+// OF-4: an error that only a change of the row cures.
+func TestErrorIsNudgedAway(t *testing.T) {
+	var opened atomic.Int32 // how often it was tried
+	setUp := func(n *winNode) {
+		n.opens = func(p podnet.Port) error {
+			if opened.Add(1) <= 2 {
+				return errors.New("could not add network device " + p.Name + " to ofproto (Invalid argument)")
+			}
+			return nil
+		}
+	}
+	inWinNode(t, setUp, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.vnics.set(iface.Name, true)
+		after(4 * time.Second)
+		if got := typeChanges(n, iface); len(got) != 1 {
+			t.Errorf("nudged before the error stood for 5 s: %v", got)
+		}
+		readyWithin(t, network, iface, time.Minute)
+		if got := typeChanges(n, iface); !slices.Equal(got, []string{`"internal"`, `""`, `"internal"`, `""`, `"internal"`}) {
+			t.Errorf("types written: %v", got)
+		}
+		del(t, network, iface)
+		nothingLeft(t, n)
+	})
+}
+
+// OF-17: the text is told; nudges come ever more seldom, the nudged port rests.
+func TestNudgesBackOff(t *testing.T) {
+	type change struct {
+		at  time.Duration
+		typ string
+	}
+	var mu sync.Mutex
+	var changes []change
+	var cured atomic.Bool
+	setUp := func(n *winNode) {
+		n.opens = func(p podnet.Port) error {
+			if cured.Load() {
+				return nil
+			}
+			return errors.New("could not open network device (File exists)")
+		}
+		begun := time.Now()
+		n.Bridge.After("SetType", func(context.Context) error {
+			ports, _ := n.Bridge.Ports(context.Background())
+			mu.Lock()
+			defer mu.Unlock()
+			changes = append(changes, change{time.Since(begun), ports[0].Type})
+			return nil
+		})
+	}
+	inWinNode(t, setUp, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.vnics.set(iface.Name, true)
+		after(35 * time.Second)
+		wantTold(t, n, iface, `NetworkNotReady: interface c1/eth0 (port PORT) has no network after 30s, waiting for: port PORT: ofport -1: could not open network device (File exists), although its host interface is there; its type was set to "" and back to "internal" 2 times`)
+		after(time.Hour)
+		mu.Lock()
+		seen := slices.Clone(changes)
+		mu.Unlock()
+		var nudges []time.Duration
+		for i, c := range seen {
+			switch {
+			case c.typ == "":
+				nudges = append(nudges, c.at)
+			case i > 0 && c.at-seen[i-1].at < time.Second:
+				t.Errorf("change %d: its type was back after %v; Open vSwitch may not have seen that it was gone", i, c.at-seen[i-1].at)
+			case i > 0 && c.at-seen[i-1].at > 3*time.Second:
+				t.Errorf("change %d: the port was without type for %v", i, c.at-seen[i-1].at)
+			}
+		}
+		if len(nudges) < 20 || len(nudges) > 65 {
+			t.Errorf("%d nudges in an hour", len(nudges))
+		}
+		for i := 1; i < len(nudges); i++ {
+			if gap := nudges[i] - nudges[i-1]; gap < min(5*time.Second<<i, time.Minute) {
+				t.Errorf("nudge %d came %v after the one before", i, gap)
+			}
+		}
+		cured.Store(true)
+		readyWithin(t, network, iface, 3*time.Minute)
+	})
+}
+
+// Each Pod has its own back-off, and nudges of many are not serial.
+func TestManyPortsInError(t *testing.T) {
+	var cured atomic.Bool
+	setUp := func(n *winNode) {
+		n.opens = func(podnet.Port) error {
+			if cured.Load() {
+				return nil
+			}
+			return errNotNow
+		}
+		n.Bridge.Before("SetType", func(ctx context.Context) error { // an OVSDB that takes its time
+			select {
+			case <-time.After(300 * time.Millisecond):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}
+	inWinNode(t, setUp, func(t *testing.T, n *winNode, network *podnet.Network) {
+		var ifaces []ifstore.Interface
+		for p := range 200 {
+			iface := add(t, network, "c"+string(rune('0'+p/100))+string(rune('0'+p/10%10))+string(rune('0'+p%10)))
+			n.vnics.set(iface.Name, true)
+			ifaces = append(ifaces, iface)
+		}
+		after(20 * time.Second)
+		cured.Store(true)
+		for _, iface := range ifaces {
+			readyWithin(t, network, iface, time.Minute)
+		}
+		for _, iface := range ifaces {
+			if got := typeChanges(n, iface); len(got) > 7 {
+				t.Errorf("%s: types written: %v", iface.Name, got)
+			}
+		}
+	})
+}
+
+// The vNIC goes while its port is in error: that is the cause then, and nothing is nudged.
+func TestNoNudgeWithoutVNIC(t *testing.T) {
+	setUp := func(n *winNode) { n.opens = func(podnet.Port) error { return errNotNow } }
+	inWinNode(t, setUp, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.vnics.set(iface.Name, true)
+		after(3 * time.Second)
+		n.vnics.set(iface.Name, false)
+		after(28 * time.Second)
+		wantTold(t, n, iface, "NetworkNotReady: interface c1/eth0 (port PORT) has no network after 30s, waiting for: host interface vEthernet (PORT) has not appeared yet")
+		before := len(typeChanges(n, iface))
+		after(time.Hour)
+		if got := typeChanges(n, iface)[before:]; len(got) != 0 {
+			t.Errorf("types written: %v", got)
+		}
+	})
+}
+
+// ErrNoNumber after a nudge that failed half-way: the type goes back all the same.
+func TestNudgeThatFailsHalfWay(t *testing.T) {
+	var calls, opened atomic.Int32
+	setUp := func(n *winNode) {
+		n.opens = func(podnet.Port) error {
+			if opened.Add(1) == 1 {
+				return errNotNow
+			}
+			return nil
+		}
+		n.Bridge.Before("SetType", func(context.Context) error {
+			if c := calls.Add(1); c == 2 || c == 4 || c == 5 { // the first nudge; the way back of the second
+				return podnet.ErrNotConnected
+			}
+			return nil
+		})
+	}
+	inWinNode(t, setUp, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.vnics.set(iface.Name, true)
+		readyWithin(t, network, iface, time.Minute)
+		if got := typeChanges(n, iface); !slices.Equal(got, []string{`"internal"`, `""`, `""`, `"internal"`, `"internal"`, `"internal"`}) {
+			t.Errorf("types written: %v", got)
+		}
+	})
+}
