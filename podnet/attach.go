@@ -249,11 +249,17 @@ func (n *Network) makeReady(ctx context.Context, c *call, iface ifstore.Interfac
 // leaveWaiting notes in the port's row that no flow was sent, so that a Delete
 // after a restart needs no switch, and returns the record as it is.
 func (n *Network) leaveWaiting(ctx context.Context, iface ifstore.Interface) (ifstore.Interface, error) {
-	clean := false
+	var clean, first bool
 	n.tracked(iface.Key, func(t *track) {
-		t.promised, t.openWait = true, true
-		clean = len(t.standing) == 0 && !t.unknown && t.marked == ""
+		first = t.readied.IsZero() && len(t.standing) == 0 && !t.unknown
+		clean = first && t.marked == ""
+		t.promised, t.openWait = first, true
 	})
+	if !first {
+		// The backend holds back a port until it has what first flows need. This
+		// one has had flows, which may stand and have to go: Run looks at it.
+		n.cfg.Readiness.Cancel(portKey(iface))
+	}
 	if clean {
 		if err := n.mark(ctx, iface, string(ifstore.StateWaiting)); err != nil {
 			// Without the mark a later Delete asks the switch although it need not.

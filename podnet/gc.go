@@ -5,19 +5,22 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/antrea-lite/podnet/ifstore"
 )
 
 // GC removes every interface whose key is not in valid, and every address
 // reservation of such keys (CNI verb GC). Interfaces that are being added right
-// now stay. All are tried; the error names each that could not be removed.
+// now, or are while it runs, stay. All are tried; the error names each that could not be removed.
 func (n *Network) GC(ctx context.Context, valid []ifstore.Key) error {
 	if err := n.ensureReconciled(ctx); err != nil {
 		return fmt.Errorf("garbage collection: %w", err)
 	}
+	// Adds that the caller cannot know of: those that run, and those that begin from now on.
+	begun := time.Now()
 	keep := make(map[ifstore.Key]bool, len(valid))
-	for _, key := range valid {
+	for _, key := range append(n.addingKeys(), valid...) {
 		keep[key] = true
 	}
 	var mu sync.Mutex
@@ -25,7 +28,7 @@ func (n *Network) GC(ctx context.Context, valid []ifstore.Key) error {
 	var collectors sync.WaitGroup
 	slots := make(chan struct{}, maxCollectors)
 	for _, iface := range n.store.List() {
-		if keep[iface.Key] {
+		if keep[iface.Key] || !iface.Created.Before(begun) {
 			continue
 		}
 		slots <- struct{}{}

@@ -42,6 +42,9 @@ func (a *attachment) takeBack(ctx context.Context) error {
 func (n *Network) dropPort(ctx context.Context, iface ifstore.Interface, search bool) error {
 	if iface.Gen != "" {
 		_, err := n.cfg.Bridge.OFPort(ctx, portKey(iface))
+		if err != nil && !portGone(err) {
+			return fmt.Errorf("cannot tell whether port %s is still there: %w", iface.Name, err)
+		}
 		if search = errors.Is(err, ErrNoPort); !search {
 			err := n.cfg.Bridge.DeletePort(ctx, portKey(iface))
 			if errors.Is(err, ErrNoPort) {

@@ -94,11 +94,13 @@ func (n *Network) loopRemovals(ctx context.Context) {
 
 // lookAtWaiting syncs interfaces that wait without a promise of the backend: a
 // port that was lost, or restored without a number. An event of the port watch
-// is quicker; this repairs what is lost on the way.
+// is quicker; this repairs what is lost on the way. Those whose flows may stand
+// are looked at in spite of a promise: the backend holds back a port that the
+// switch no longer lists, and the flows would stay.
 func (n *Network) lookAtWaiting(ctx context.Context) {
 	var keys []PortKey
 	for _, iface := range n.store.List() {
-		if iface.State == ifstore.StateWaiting && !n.trackOf(iface.Key).promised {
+		if t := n.trackOf(iface.Key); iface.State == ifstore.StateWaiting && (!t.promised || len(t.standing) > 0) {
 			keys = append(keys, portKey(iface))
 		}
 	}
