@@ -27,6 +27,7 @@ type addition struct {
 	port       podnet.Port
 	iface, row string // UUIDs of the Interface and Port rows
 	mac        string // for an internal port; "": Open vSwitch chooses
+	options    map[string]string
 }
 
 // AddPort inserts a port and returns the key of the new row. The row is
@@ -192,6 +193,9 @@ func (a addition) inserts() []ovsdb.Operation {
 	}
 	if a.mac != "" {
 		iface["mac"] = a.mac
+	}
+	if len(a.options) > 0 {
+		iface["options"] = stringMap(a.options)
 	}
 	port := ovsdb.Row{"name": a.port.Name, "interfaces": ovsdb.UUID{GoUUID: a.iface}}
 	if len(a.port.ExternalIDs) > 0 {

@@ -24,7 +24,8 @@ type Client struct {
 	dels *join.Joiner[podnet.PortKey, struct{}]
 	sets *join.Joiner[idChange, struct{}]
 
-	types *join.Joiner[typeChange, struct{}]
+	types   *join.Joiner[typeChange, struct{}]
+	tunnels *join.Joiner[tunnelChange, struct{}]
 
 	mu      sync.Mutex
 	session *session             // nil while the tables are not current
@@ -63,6 +64,7 @@ func New(cfg Config) (*Client, error) {
 	c.dels = join.New(c.runDeletes, maxJoined)
 	c.sets = join.New(c.runIDChanges, maxJoined)
 	c.types = join.New(c.runTypeChanges, maxJoined)
+	c.tunnels = join.New(c.runTunnelChanges, maxJoined)
 	return c, nil
 }
 
@@ -79,6 +81,7 @@ func (c *Client) Run(ctx context.Context) error {
 		c.dels.Close()
 		c.sets.Close()
 		c.types.Close()
+		c.tunnels.Close()
 	}()
 	log := klog.FromContext(ctx).WithValues("endpoint", c.cfg.Endpoint, "bridge", c.cfg.Bridge)
 	ctx = klog.NewContext(ctx, log)

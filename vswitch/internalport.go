@@ -15,7 +15,7 @@ import (
 // it must be of type internal, on our bridge, and have the same podnet-owner,
 // else: podnet.ErrPortExists.
 func (c *Client) EnsureInternalPort(ctx context.Context, name string, mac ifstore.MAC, externalIDs map[string]string) (podnet.PortKey, error) {
-	key, err := c.findInternal(ctx, name, externalIDs)
+	key, err := c.findOwn(ctx, name, externalIDs, func(r *ifaceRow) bool { return r.Type == "internal" })
 	if errors.Is(err, podnet.ErrNoPort) {
 		a := addition{port: podnet.Port{PortKey: podnet.PortKey{Name: name}, Type: "internal", ExternalIDs: externalIDs}}
 		if !mac.IsZero() {
@@ -29,7 +29,8 @@ func (c *Client) EnsureInternalPort(ctx context.Context, name string, mac ifstor
 	return key, c.SetExternalIDs(ctx, key, externalIDs)
 }
 
-func (c *Client) findInternal(ctx context.Context, name string, ids map[string]string) (podnet.PortKey, error) {
+// findOwn finds a port of the same owner on our bridge; any other of the name is podnet.ErrPortExists.
+func (c *Client) findOwn(ctx context.Context, name string, ids map[string]string, fits func(*ifaceRow) bool) (podnet.PortKey, error) {
 	key := podnet.PortKey{Name: name}
 	err := c.await(ctx, "", func(t *tables) (bool, error) {
 		gen, ok := t.byName[name]
@@ -37,7 +38,7 @@ func (c *Client) findInternal(ctx context.Context, name string, ids map[string]s
 			return false, podnet.ErrNoPort
 		}
 		f, ok := t.byGen(gen)
-		if !ok || f.bridge == nil || f.bridge.Name != c.cfg.Bridge || f.iface.Type != "internal" || f.port.ExternalIDs[ownerID] != ids[ownerID] {
+		if !ok || f.bridge == nil || f.bridge.Name != c.cfg.Bridge || !fits(f.iface) || f.port.ExternalIDs[ownerID] != ids[ownerID] {
 			return false, fmt.Errorf("%w; choose another name, or remove it (ovs-vsctl del-port %s)", portExists(gen, f), name)
 		}
 		key.Gen = gen

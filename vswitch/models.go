@@ -52,6 +52,8 @@ type ifaceRow struct {
 	MAC    *string `ovsdb:"mac"`
 	OFPort *int    `ovsdb:"ofport"`
 	Error  *string `ovsdb:"error"`
+
+	Options map[string]string `ovsdb:"options"`
 }
 
 // clientModel ties the structs to their tables.
@@ -94,7 +96,7 @@ func (r *ifaceRow) CloneModel() model.Model { c := &ifaceRow{}; r.CloneModelInto
 func (r *ifaceRow) CloneModelInto(m model.Model) {
 	c := m.(*ifaceRow)
 	*c = *r
-	c.MAC, c.OFPort, c.Error = clone(r.MAC), clone(r.OFPort), clone(r.Error)
+	c.MAC, c.OFPort, c.Error, c.Options = clone(r.MAC), clone(r.OFPort), clone(r.Error), maps.Clone(r.Options)
 }
 
 func clone[T any](p *T) *T {

@@ -81,6 +81,9 @@ const (
 	FieldCTZone  = nxm1 | 106<<41 | 2<<32
 	FieldCTMark  = nxm1 | 107<<41 | 4<<32
 	FieldCTLabel = nxm1 | 108<<41 | 16<<32
+
+	FieldTunIPv6Src = nxm1 | 109<<41 | 16<<32
+	FieldTunIPv6Dst = nxm1 | 110<<41 | 16<<32
 )
 
 // Fields of neighbour discovery that OVS has from 2.11 on (class ERICOXM).

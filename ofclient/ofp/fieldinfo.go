@@ -146,6 +146,10 @@ func (id FieldID) niciraInfo() (fieldInfo, bool) {
 		info = fieldInfo{id: FieldCTMark, bits: 32, name: "ct_mark", nxm: "NXM_NX_CT_MARK"}
 	case FieldCTLabel &^ widthOff:
 		info = fieldInfo{id: FieldCTLabel, bits: 128, name: "ct_label", nxm: "NXM_NX_CT_LABEL"}
+	case FieldTunIPv6Src &^ widthOff:
+		info = fieldInfo{id: FieldTunIPv6Src, bits: 128, kind: kindIPv6, name: "tun_ipv6_src", nxm: "NXM_NX_TUN_IPV6_SRC"}
+	case FieldTunIPv6Dst &^ widthOff:
+		info = fieldInfo{id: FieldTunIPv6Dst, bits: 128, kind: kindIPv6, name: "tun_ipv6_dst", nxm: "NXM_NX_TUN_IPV6_DST"}
 	case FieldNDReserved &^ widthOff:
 		info = fieldInfo{id: FieldNDReserved, bits: 32, kind: kindDec, name: "nd_reserved", nxm: "ERICOXM_OF_ICMPV6_ND_RESERVED"}
 	case FieldNDOptionsType &^ widthOff:

@@ -102,6 +102,22 @@ func IPv4Src(p netip.Prefix) Field { return prefix(FieldIPv4Src, p) }
 // IPv4Dst matches, or sets, the IPv4 destination.
 func IPv4Dst(p netip.Prefix) Field { return prefix(FieldIPv4Dst, p) }
 
+// TunSrc matches the outer source address of a packet that came out of a tunnel.
+func TunSrc(a netip.Addr) Field {
+	if a.Is4() {
+		return prefix(FieldTunSrc, netip.PrefixFrom(a, 32))
+	}
+	return prefix(FieldTunIPv6Src, netip.PrefixFrom(a, 128))
+}
+
+// TunDst matches, or sets, the address of the tunnel's other end.
+func TunDst(a netip.Addr) Field {
+	if a.Is4() {
+		return prefix(FieldTunDst, netip.PrefixFrom(a, 32))
+	}
+	return prefix(FieldTunIPv6Dst, netip.PrefixFrom(a, 128))
+}
+
 // IPv6Src matches, or sets, the IPv6 source.
 func IPv6Src(p netip.Prefix) Field { return prefix(FieldIPv6Src, p) }
 

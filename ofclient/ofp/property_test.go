@@ -29,7 +29,7 @@ func ids() []FieldID {
 	for n := range NumRegs {
 		list = append(list, RegID(n))
 	}
-	return append(list, FieldVLANTCI, FieldIPTOS, FieldIPFrag, FieldIPTTL, FieldTunSrc, FieldTunDst, FieldPktMark, FieldConjID,
+	return append(list, FieldVLANTCI, FieldIPTOS, FieldIPFrag, FieldIPTTL, FieldTunSrc, FieldTunDst, FieldTunIPv6Src, FieldTunIPv6Dst, FieldPktMark, FieldConjID,
 		FieldCTState, FieldCTZone, FieldCTMark, FieldCTLabel, FieldNDReserved, FieldNDOptionsType,
 		nxm1|40<<41|60<<32, classExperimenter<<48|5<<41|4<<32|0x4f4e4600)
 }

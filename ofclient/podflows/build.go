@@ -22,6 +22,7 @@ const (
 	fromGateway uint32 = 1
 	fromPod     uint32 = 2    // an interface with addresses
 	fromL2      uint32 = 3    // an interface without addresses
+	fromTunnel  uint32 = 4    // a Pod or the gateway of another node
 	factReply   uint32 = 0x10 // reply of a connection that the gateway began
 	factRouted  uint32 = 0x20 // sent to the gateway's MAC: go by IP, not by MAC
 )

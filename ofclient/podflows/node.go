@@ -22,6 +22,9 @@ type Node struct {
 	// gateway's own addresses always. Nil: every other address, which suits
 	// Pods whose subnet spans nodes. Non-nil and empty: none.
 	Proxied []netip.Prefix
+	// Tunnel leads to the Pods of other nodes. With the zero Tunnel they are
+	// reached through the gateway, by the host's routes.
+	Tunnel Tunnel
 }
 
 // Gateway is the node's own port in the Pods' untagged network. OFPort 0: there is
@@ -37,11 +40,12 @@ func (n Node) clone() Node {
 	n.Gateway.Addrs = slices.Clone(n.Gateway.Addrs)
 	n.PodCIDRs = slices.Clone(n.PodCIDRs)
 	n.Proxied = slices.Clone(n.Proxied)
+	n.Tunnel = n.Tunnel.clone()
 	return n
 }
 
 // validate returns the node with prefixes masked.
-func (n Node) validate() (Node, error) {
+func (n Node) validate() (_ Node, err error) {
 	n = n.clone()
 	if n.Gateway.OFPort != 0 {
 		if err := checkPort(n.Gateway.OFPort); err != nil {
@@ -69,6 +73,9 @@ func (n Node) validate() (Node, error) {
 			return Node{}, fmt.Errorf("prefix %v of PodCIDRs: %w: it holds every address; name this node's own", p, podnet.ErrBadRequest)
 		}
 	}
+	if n.Tunnel, err = n.Tunnel.validate(n); err != nil {
+		return Node{}, fmt.Errorf("tunnel: %w", err)
+	}
 	return n, nil
 }
 
@@ -82,6 +89,7 @@ func nodeFlows(n Node, round uint16) []ofp.FlowMod {
 	f.nodeNeighbour(n)
 	f.nodeTracking(n.Gateway)
 	f.nodeForwarding(n.Gateway)
+	f.nodeTunnel(n)
 	return f.mods
 }
 

@@ -23,10 +23,15 @@ func (f *flows) trackReplies(ip ofp.Match, gw Gateway) {
 	invalid := ofp.CTInvalid | ofp.CTTracked
 	f.drop(TableConntrackState, 200, with(ip, ofp.CTState(invalid, invalid)))
 	if gw.OFPort != 0 {
-		reply := ofp.CTReply | ofp.CTTracked
-		f.add(TableConntrackState, 190, with(ip, ofp.CTState(reply, reply), ofp.CTMark(markGateway, markGateway), from(fromPod)),
-			TableEgressPolicy, setFact(factReply, factReply))
+		f.turnReplies(ip, fromPod)
 	}
+}
+
+// turnReplies marks what class answers to the gateway.
+func (f *flows) turnReplies(ip ofp.Match, class uint32) {
+	reply := ofp.CTReply | ofp.CTTracked
+	f.add(TableConntrackState, 190, with(ip, ofp.CTState(reply, reply), ofp.CTMark(markGateway, markGateway), from(class)),
+		TableEgressPolicy, setFact(factReply, factReply))
 }
 
 func (f *flows) commit(ip ofp.Match, class uint32, exec ...ofp.Action) {
