@@ -189,4 +189,3 @@ func RemoveNeighbours(device string, want []Route) error {
 	}
 	return errors.Join(errs...)
 }
-
