@@ -4,37 +4,31 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
+	"github.com/antrea-lite/podnet/cmd/internal/sockettest"
 )
 
-const prevOfC1 = `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": "/proc/self/ns/ipc"}]}`
+const prevOfC1 = `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0", "sandbox": "` + sandbox + `"}]}`
 
 func verbs() map[string]string {
 	return map[string]string{"ADD": "", "DEL": "", "CHECK": prevOfC1, "GC": `"cni.dev/valid-attachments": []`, "STATUS": ""}
 }
 
+// absence is one way in which the agent is not there.
+type absence struct {
+	name  string
+	serve func(t *testing.T, socket string)
+	code  uint
+	words []string
+}
+
 // TestAgentAway: no socket, a socket nobody listens on, an agent that dies or answers nonsense.
 func TestAgentAway(t *testing.T) {
-	for _, c := range []struct {
-		name  string
-		serve func(t *testing.T, socket string)
-		code  uint
-		words []string
-	}{
-		{"no socket", func(*testing.T, string) {}, 11, []string{"agent is not running", "no socket"}},
-		{"stale socket", func(t *testing.T, socket string) {
-			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: socket, Net: "unix"})
-			if err != nil {
-				t.Fatal(err)
-			}
-			l.SetUnlinkOnClose(false)
-			l.Close()
-		}, 11, []string{"agent is not running", "nobody listens"}},
+	for _, c := range append(away(), []absence{
+		{"no socket", func(*testing.T, string) {}, 11, []string{"agent is not running", noSocket}},
 		{"dies", func(t *testing.T, socket string) {
 			serve(t, socket, func(conn net.Conn) { conn.Read(make([]byte, 10)) })
 		}, 11, []string{"ended before it answered"}},
@@ -44,11 +38,11 @@ func TestAgentAway(t *testing.T) {
 				io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{")
 			})
 		}, 11, []string{"ended before it answered"}},
-	} {
+	}...) {
 		for verb, more := range verbs() {
 			t.Run(c.name+" "+verb, func(t *testing.T) {
 				t.Parallel()
-				a := &agent{socket: filepath.Join(shortDir(t), "s")}
+				a := &agent{socket: sockettest.Path(t)}
 				c.serve(t, a.socket)
 				code := c.code
 				if verb == "STATUS" {
@@ -72,7 +66,7 @@ func TestAgentTalksNonsense(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := &agent{socket: filepath.Join(shortDir(t), "s")}
+			a := &agent{socket: sockettest.Path(t)}
 			serve(t, a.socket, func(conn net.Conn) {
 				conn.Read(make([]byte, 4096))
 				io.WriteString(conn, answer)
@@ -111,7 +105,7 @@ func TestTimeout(t *testing.T) {
 
 // TestKilled: however the plugin ends before it has printed, the agent learns that the ADD was for nothing.
 func TestKilled(t *testing.T) {
-	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGTERM, syscall.SIGINT} {
+	for _, sig := range append(stops(), os.Kill) {
 		t.Run(sig.String(), func(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t)
@@ -137,7 +131,7 @@ func TestKilled(t *testing.T) {
 			if err == nil {
 				t.Fatal("the plugin ended well")
 			}
-			if sig != syscall.SIGKILL {
+			if sig != os.Kill {
 				wantError(t, err, cniapi.CodeInterrupt, "told to stop")
 			}
 			if err := a.end(t); err == nil {
@@ -169,31 +163,10 @@ func TestResultCannotBePrinted(t *testing.T) {
 	}
 }
 
-// TestSignalBeforeStdin: a plugin that still waits for its configuration can be stopped.
-func TestSignalBeforeStdin(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	defer r.Close()
-	cmd := call{verb: "ADD", stdin: r}.command(t)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	cmd.Process.Signal(syscall.SIGTERM)
-	if err := cmd.Wait(); err == nil {
-		t.Error("the plugin ended well")
-	}
-}
-
 // serve answers every connection with f and closes it.
 func serve(t *testing.T, socket string, f func(net.Conn)) {
 	t.Helper()
-	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := sockettest.Listen(t, socket)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -210,15 +183,4 @@ func serve(t *testing.T, socket string, f func(net.Conn)) {
 		l.Close()
 		<-done
 	})
-}
-
-// shortDir is a directory whose name leaves room for a socket's 107 characters.
-func shortDir(t *testing.T) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
 }

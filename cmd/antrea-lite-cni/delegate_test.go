@@ -56,16 +56,7 @@ func runFakeIPAM() int {
 // delegated is a plugin call with the fake IPAM plugin in CNI_PATH.
 func delegated(t *testing.T, a *agent, verb, version, do, more string) (call, string) {
 	t.Helper()
-	dir := shortDir(t)
-	exe, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A hard link or copy, not a symbolic link: os.Args[0] decides on the role.
-	if err := os.Symlink(exe, filepath.Join(dir, fakeIPAM)); err != nil {
-		t.Fatal(err)
-	}
-	log := filepath.Join(dir, "log")
+	log := filepath.Join(t.TempDir(), "log")
 	write(t, log, "")
 	result := `{"cniVersion": "1.0.0", "ips": [{"address": "192.0.2.9/24", "gateway": "192.0.2.1"}], "routes": [{"dst": "0.0.0.0/0"}], "dns": {"nameservers": ["192.0.2.53"]}}`
 	if version < "1" {
@@ -75,7 +66,7 @@ func delegated(t *testing.T, a *agent, verb, version, do, more string) (call, st
 	if more != "" {
 		conf = strings.TrimSuffix(conf, "}") + ", " + more + "}"
 	}
-	return call{verb: verb, conf: conf, env: map[string]string{"CNI_PATH": "/nonexistent:" + dir, "LOG": log}}, log
+	return call{verb: verb, conf: conf, env: map[string]string{"CNI_PATH": "/nonexistent" + string(os.PathListSeparator) + ipamDir, "LOG": log}}, log
 }
 
 func logged(t *testing.T, path string) []string {

@@ -12,15 +12,17 @@ import (
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 )
 
+type badInput struct {
+	name, verb, conf string // in conf, members are added to a good configuration; "=" replaces it
+	env              map[string]string
+	code             uint
+	words            []string
+}
+
 // TestBadInput demands one clear error for every kind of bad input, and that the agent is not asked.
 func TestBadInput(t *testing.T) {
 	ok := map[string]string{}
-	for _, c := range []struct {
-		name, verb, conf string // in conf, members are added to a good configuration; "=" replaces it
-		env              map[string]string
-		code             uint
-		words            []string
-	}{
+	for _, c := range append(badNetNS(), []badInput{
 		{"no stdin", "ADD", "=", ok, 6, []string{"stdin", "JSON"}},
 		{"garbage", "ADD", "={nope", ok, 6, []string{"stdin", "invalid character"}},
 		{"half", "DEL", `={"cniVersion": "1.0.0", "na`, ok, 6, []string{"stdin"}},
@@ -41,7 +43,7 @@ func TestBadInput(t *testing.T) {
 		{"prevResult", "ADD", `"prevResult": {"cniVersion": "7.0.0"}`, ok, 7, []string{"prevResult", "7.0.0"}},
 		{"prevResult is text", "ADD", `"prevResult": "x"`, ok, 7, []string{"prevResult"}},
 		{"check without prevResult", "CHECK", "", ok, 7, []string{"prevResult"}},
-		{"check of another", "CHECK", `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth1", "sandbox": "/x"}]}`, ok, 7, []string{"eth0", "/proc/self/ns/ipc"}},
+		{"check of another", "CHECK", `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth1", "sandbox": "/x"}]}`, ok, 7, []string{"eth0", sandbox}},
 		{"gc without list", "GC", "", ok, 7, []string{"cni.dev/valid-attachments"}},
 		{"no container id", "ADD", "", map[string]string{"CNI_CONTAINERID": "-"}, 4, []string{"CNI_CONTAINERID"}},
 		{"no container id", "DEL", "", map[string]string{"CNI_CONTAINERID": ""}, 4, []string{"CNI_CONTAINERID"}},
@@ -55,12 +57,9 @@ func TestBadInput(t *testing.T) {
 		{"ifname dot", "DEL", "", map[string]string{"CNI_IFNAME": ".."}, 4, []string{".."}},
 		{"no command", "", "", map[string]string{"CNI_COMMAND": "UPDATE"}, 4, []string{"UPDATE", "STATUS"}},
 		{"args", "ADD", "", map[string]string{"CNI_ARGS": "K8S_POD_NAME"}, 4, []string{"CNI_ARGS", "K8S_POD_NAME"}},
-		{"netns gone", "ADD", "", map[string]string{"CNI_NETNS": "/run/netns/gone"}, 8, []string{"/run/netns/gone"}},
-		{"netns is none", "ADD", "", map[string]string{"CNI_NETNS": "/etc"}, 8, []string{"/etc"}},
-		{"host netns", "ADD", "", map[string]string{"CNI_NETNS": "/proc/self/ns/net"}, 8, []string{"/proc/self/ns/net", "host"}},
 		{"ipam path", "ADD", `"ipam": {"type": "../sh"}`, ok, 7, []string{"../sh", "CNI_PATH"}},
 		{"ipam missing", "ADD", `"ipam": {"type": "dhcp"}`, ok, 105, []string{"dhcp", "/nonexistent"}},
-	} {
+	}...) {
 		t.Run(c.name+" "+c.verb, func(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t)
@@ -88,7 +87,7 @@ func TestWithoutCommand(t *testing.T) {
 
 // TestRequest checks what reaches the agent.
 func TestRequest(t *testing.T) {
-	base := cniapi.Request{Attachment: cniapi.Attachment{ContainerID: "c1", IfName: "eth0"}, NetNS: "/proc/self/ns/ipc", Network: "net", TimeoutMillis: 90000}
+	base := cniapi.Request{Attachment: cniapi.Attachment{ContainerID: "c1", IfName: "eth0"}, NetNS: sandbox, Network: "net", TimeoutMillis: 90000}
 	k8s := "IgnoreUnknown=1;K8S_POD_NAMESPACE=ns;K8S_POD_NAME=web-0;K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=u1;SOMETHING=else=more"
 	addrs := func(s ...string) (out []netip.Addr) {
 		for _, a := range s {
@@ -146,7 +145,7 @@ func TestLenientDEL(t *testing.T) {
 // TestCheckAndGC pass on what the runtime believes.
 func TestCheckAndGC(t *testing.T) {
 	a := newAgent(t)
-	prev := `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0"}, {"name": "eth0", "sandbox": "/proc/self/ns/ipc", "mac": "0a:58:0a:0a:00:05"}],
+	prev := `"prevResult": {"cniVersion": "1.0.0", "interfaces": [{"name": "eth0"}, {"name": "eth0", "sandbox": "` + sandbox + `", "mac": "0a:58:0a:0a:00:05"}],
 		"ips": [{"interface": 1, "address": "10.10.0.5/24"}, {"interface": 0, "address": "192.0.2.1/24"}]}`
 	if _, err := (call{verb: "CHECK", conf: a.conf("1.0.0", prev)}).run(t); err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -21,45 +20,59 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
+	"github.com/antrea-lite/podnet/cmd/internal/sockettest"
 )
 
-// role makes the test binary, under the name fakeIPAM, run as a delegated IPAM plugin.
 const (
+	// role makes the test binary run as the plugin, or, under the name
+	// fakeIPAM, as the plugin for addresses that it calls. So the tests need no
+	// compiler where they run, and -race sees the plugin, too.
 	role     = "ANTREA_LITE_CNI_TEST"
 	fakeIPAM = "fake-ipam"
 	patience = 20 * time.Second
 )
 
-// built is the plugin's binary, made as releases are.
-var built string
-
 func TestMain(m *testing.M) {
-	if os.Getenv(role) != "" && filepath.Base(os.Args[0]) == fakeIPAM {
-		os.Exit(runFakeIPAM())
+	if os.Getenv(role) != "" {
+		if strings.HasPrefix(filepath.Base(os.Args[0]), fakeIPAM) {
+			os.Exit(runFakeIPAM())
+		}
+		os.Exit(run())
 	}
 	os.Exit(testMain(m))
 }
 
+// ipamDir has a copy of the test binary by the name fakeIPAM.
+var ipamDir string
+
 func testMain(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "plugin")
-	if err != nil {
+	var err error
+	if ipamDir, err = copySelf(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
-	built = filepath.Join(dir, "antrea-lite-cni")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-		return 1
-	}
+	defer os.RemoveAll(ipamDir)
 	code := m.Run()
-	if err := goleak.Find(); err != nil {
+	if err := goleak.Find(sockettest.Lasting()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return code
+}
+
+func copySelf() (dir string, err error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	b, err := os.ReadFile(exe)
+	if err != nil {
+		return "", err
+	}
+	if dir, err = os.MkdirTemp("", "ipam"); err != nil {
+		return "", err
+	}
+	return dir, os.WriteFile(filepath.Join(dir, fakeIPAM+suffixes()[0]), b, 0o755)
 }
 
 // call is one run of the plugin.
@@ -75,13 +88,17 @@ func (c call) command(t *testing.T) *exec.Cmd {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
 	env := map[string]string{
-		"CNI_COMMAND": c.verb, "CNI_CONTAINERID": "c1", "CNI_NETNS": "/proc/self/ns/ipc", "CNI_IFNAME": "eth0",
+		"CNI_COMMAND": c.verb, "CNI_CONTAINERID": "c1", "CNI_NETNS": sandbox, "CNI_IFNAME": "eth0",
 		"CNI_PATH": "/nonexistent", role: "1",
 	}
 	for k, v := range c.env {
 		env[k] = v
 	}
-	cmd := exec.CommandContext(ctx, built)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(ctx, exe)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LOG=" + env["LOG"]}
 	for k, v := range env {
 		if v != "-" {
@@ -155,15 +172,8 @@ type agent struct {
 
 func newAgent(t *testing.T) *agent {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := &agent{socket: filepath.Join(dir, "s"), requests: map[string][]*cniapi.Request{}, confirmed: make(chan error, 16)}
-	l, err := net.Listen("unix", a.socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := &agent{socket: sockettest.Path(t), requests: map[string][]*cniapi.Request{}, confirmed: make(chan error, 16)}
+	l := sockettest.Listen(t, a.socket)
 	srv := &http.Server{Handler: http.HandlerFunc(a.serve)}
 	done := make(chan struct{})
 	go func() {
@@ -173,7 +183,6 @@ func newAgent(t *testing.T) *agent {
 	t.Cleanup(func() {
 		srv.Close()
 		<-done
-		os.RemoveAll(dir)
 	})
 	return a
 }
@@ -239,7 +248,7 @@ func (a *agent) end(t *testing.T) error {
 
 // conf builds a network configuration for that agent; more is further JSON members.
 func (a *agent) conf(version, more string) string {
-	c := `{"name": "net", "type": "antrea-lite-cni", "agentSocket": "` + a.socket + `"`
+	c := `{"name": "net", "type": "antrea-lite-cni", "agentSocket": ` + quoted(a.socket)
 	if version != "" {
 		c += `, "cniVersion": "` + version + `"`
 	}
@@ -248,5 +257,8 @@ func (a *agent) conf(version, more string) string {
 	}
 	return c + "}"
 }
+
+// quoted is s in JSON: the name of a pipe has backslashes.
+func quoted(s string) string { b, _ := json.Marshal(s); return string(b) }
 
 func itoa(n int) string { b, _ := json.Marshal(n); return string(b) }

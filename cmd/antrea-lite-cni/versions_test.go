@@ -40,7 +40,7 @@ func TestVersions(t *testing.T) {
 			t.Parallel()
 			a := newAgent(t)
 			a.answer = sample()
-			prev := `"prevResult": {"cniVersion": "0.4.0", "interfaces": [{"name": "eth0", "sandbox": "/proc/self/ns/ipc", "mac": "0a:58:0a:0a:00:05"}],
+			prev := `"prevResult": {"cniVersion": "0.4.0", "interfaces": [{"name": "eth0", "sandbox": "` + sandbox + `", "mac": "0a:58:0a:0a:00:05"}],
 				"ips": [{"version": "4", "interface": 0, "address": "10.10.0.5/24"}]}`
 			for _, v := range []struct {
 				verb, more string
@@ -81,7 +81,7 @@ func checkResult(t *testing.T, out []byte, version string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(res.Interfaces) != 2 || res.Interfaces[1].Name != "eth0" || res.Interfaces[1].Sandbox != "/proc/self/ns/ipc" || res.Interfaces[0].Sandbox != "" {
+	if len(res.Interfaces) != 2 || res.Interfaces[1].Name != "eth0" || res.Interfaces[1].Sandbox != sandbox || res.Interfaces[0].Sandbox != "" {
 		t.Errorf("interfaces: %s", out)
 	}
 	if len(res.IPs) != 2 || res.IPs[1].Address.String() != "fd00:10::5/64" || res.IPs[0].Gateway.String() != "10.10.0.1" {

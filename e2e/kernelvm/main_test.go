@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -125,21 +124,5 @@ func writeModule(t *testing.T, path, depends string) {
 	section(10, 3, 64+uint64(len(info)), uint64(len(strtab)))
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestLibrariesOfAProgramAreFound(t *testing.T) {
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var buf bytes.Buffer
-	img := newImage(&buf)
-	img.program("sh")
-	if err := img.close(); err != nil {
-		t.Fatalf("%s: %v", sh, err)
-	}
-	if !img.libs["libc.so.6"] {
-		t.Errorf("libraries %v lack libc.so.6", img.libs)
 	}
 }

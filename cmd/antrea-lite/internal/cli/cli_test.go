@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,8 +17,8 @@ import (
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/api"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/health"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket"
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket/sockettest"
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
+	"github.com/antrea-lite/podnet/cmd/internal/sockettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, sockettest.Lasting()) }
@@ -142,26 +141,6 @@ func TestFlows(t *testing.T) {
 	}
 	if _, err := antrea(t, "flows", "nobody", "--cni-socket", fakeAgent(t, nil)); err == nil || !strings.Contains(err.Error(), "nobody") || !strings.Contains(err.Error(), "list them") {
 		t.Errorf("unknown Pod: %v", err)
-	}
-}
-
-// TestCheckWithoutAgent: it says what is missing, and fails.
-func TestCheckWithoutAgent(t *testing.T) {
-	dir := t.TempDir()
-	args := []string{"check", "--cni-socket", filepath.Join(dir, "no.sock"), "--ovsdb", "unix:" + filepath.Join(dir, "no-db.sock"), "--ovs-run-dir", dir}
-	out, err := antrea(t, append(args, "--pod-cidrs", "10.10.0.0/24", "--gateway", "nogw0")...)
-	if !errors.Is(err, errFailed) {
-		t.Errorf("error %v", err)
-	}
-	for _, w := range []string{"no.sock", "antrea-lite agent", "no-db.sock", "nogw0", "Linux"} {
-		if !strings.Contains(out, w) {
-			t.Errorf("%q is missing in\n%s", w, out)
-		}
-	}
-	out, err = antrea(t, append(args, "-o", "json")...)
-	var findings []api.Finding
-	if !errors.Is(err, errFailed) || json.Unmarshal([]byte(out), &findings) != nil || findings[0].Level != api.Fail || !strings.Contains(findings[0].Found, "podCIDRs") {
-		t.Errorf("%v\n%s", err, out)
 	}
 }
 

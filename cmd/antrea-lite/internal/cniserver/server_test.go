@@ -16,8 +16,8 @@ import (
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/ipam"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket"
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket/sockettest"
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
+	"github.com/antrea-lite/podnet/cmd/internal/sockettest"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
 )

@@ -15,7 +15,7 @@ import (
 	"github.com/Microsoft/go-winio"
 	"golang.org/x/sys/windows"
 
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket/sockettest"
+	"github.com/antrea-lite/podnet/cmd/internal/sockettest"
 )
 
 // TestOnlyAdministratorsAndSystem reads the access list back from the pipe itself.

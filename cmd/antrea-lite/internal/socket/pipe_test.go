@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/socket/sockettest"
+	"github.com/antrea-lite/podnet/cmd/internal/sockettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, sockettest.Lasting()) }
