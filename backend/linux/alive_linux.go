@@ -8,9 +8,13 @@ import (
 )
 
 // Alive reports whether the container behind iface still exists: the host's
-// end is there and ours, and so is the container's namespace. false means that
+// end is there and ours, and so is the container's namespace. A device of others
+// may come late and go for a while; there the namespace alone counts. false means that
 // the kernel said so; what cannot be found out is an error.
 func (l *Linker) Alive(_ context.Context, iface ifstore.Interface) (bool, error) {
+	if isDevice(iface) {
+		return netNSAlive(iface.NetNS)
+	}
 	c, err := dialRTNL()
 	if err != nil {
 		return false, err
@@ -28,7 +32,11 @@ func (l *Linker) Alive(_ context.Context, iface ifstore.Interface) (bool, error)
 	if iface.NetNS == "" {
 		return true, nil // nothing recorded to look at; a veth ends with its peer
 	}
-	ns, err := openNetNS(iface.NetNS)
+	return netNSAlive(iface.NetNS)
+}
+
+func netNSAlive(path string) (bool, error) {
+	ns, err := openNetNS(path)
 	switch {
 	case errors.Is(err, errNetNSGone):
 		return false, nil

@@ -21,6 +21,9 @@ const announcements = 2
 // IPv6. The flows must be in, or the switch drops them. The frames leave
 // through a socket of the container's namespace, so none can reach another network.
 func (l *Linker) Announce(ctx context.Context, iface ifstore.Interface) error {
+	if isDevice(iface) {
+		return nil // the other end is somebody else's, who announces what he has
+	}
 	frames, err := announceFrames(iface)
 	if err != nil || len(frames) == 0 {
 		return err

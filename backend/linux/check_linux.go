@@ -18,11 +18,14 @@ import (
 // offload. The error holds every difference,
 // in one line.
 func (l *Linker) Check(ctx context.Context, iface ifstore.Interface) error {
+	if isDevice(iface) {
+		return l.checkDevice(iface)
+	}
 	p, err := planOf(iface)
 	if err != nil {
 		return err
 	}
-	host, hostErr := checkHost(p)
+	host, hostErr := l.checkHost(p)
 	ns, err := openNetNS(p.netNS)
 	if err != nil {
 		return differences{hostErr, err}.err()
@@ -37,7 +40,7 @@ func (l *Linker) Check(ctx context.Context, iface ifstore.Interface) error {
 	return differences{hostErr, in(p, append(d, err).err())}.err()
 }
 
-func checkHost(p plan) (linkInfo, error) {
+func (l *Linker) checkHost(p plan) (linkInfo, error) {
 	c, err := dialRTNL()
 	if err != nil {
 		return linkInfo{}, err
@@ -53,6 +56,11 @@ func checkHost(p plan) (linkInfo, error) {
 		return linkInfo{}, d.err()
 	}
 	d.compare("host end "+p.host, link, p.hostMAC, p.mtu)
+	if l.cfg.QuietHost {
+		if err := d.quietness(p.host); err != nil {
+			return linkInfo{}, err
+		}
+	}
 	return link, d.err()
 }
 

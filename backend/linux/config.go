@@ -29,6 +29,13 @@ type Config struct {
 	// DisableTXChecksum turns TX checksum offload off inside the container. The
 	// userspace datapath of Open vSwitch needs it: without, TCP stalls while ping works.
 	DisableTXChecksum bool
+	// QuietHost keeps the host's own stack off the host's ends. The userspace
+	// datapath needs it: it reads a copy of each frame, and the host would answer
+	// the Pods' ARP for the gateway by itself. The kernel datapath takes every frame.
+	QuietHost bool
+	// LateDevices accepts a Request.HostDevice that does not exist yet. Readiness
+	// has to be that of NewAsyncReadiness, which sets the device up when it appears.
+	LateDevices bool
 }
 
 // withDefaults fills the zero fields and refuses values that no interface can have.

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Linker makes, checks and removes veth pairs. It implements podnet.Linker,
+// Linker makes, checks and removes veth pairs, and plugs in host interfaces
+// that others make (Request.HostDevice). It implements podnet.Linker,
 // podnet.Announcer and podnet.Prober; its methods may be called concurrently.
 // It works in the network namespace in which NewLinker was called, which must
 // be that of the process, and needs CAP_NET_ADMIN and CAP_SYS_ADMIN.
@@ -53,6 +54,9 @@ func NewLinker(cfg Config) (*Linker, error) {
 // podnet.ErrBadRequest; a host name that a stranger or a living interface of
 // the same key holds, podnet.ErrPortExists.
 func (l *Linker) Link(ctx context.Context, req podnet.Request) (podnet.Link, error) {
+	if req.HostDevice != "" {
+		return l.linkDevice(ctx, req)
+	}
 	p, err := newPlan(l.cfg, req)
 	if err != nil {
 		return podnet.Link{}, err
@@ -76,6 +80,9 @@ func (l *Linker) Link(ctx context.Context, req podnet.Request) (podnet.Link, err
 		return podnet.Link{}, err
 	}
 	err = context.Cause(ctx)
+	if err == nil && l.cfg.QuietHost {
+		err = quiet(p.host) // before it is up: until then the host hears nothing
+	}
 	if err == nil {
 		err = setUpHostEnd(host, pair.index, p)
 	}

@@ -71,6 +71,12 @@ func setUp(index int) *nl.NetlinkRequest {
 	return req
 }
 
+func setMTU(index, mtu int) *nl.NetlinkRequest {
+	req, _ := request(unix.RTM_NEWLINK, 0, index)
+	req.AddData(nl.NewRtAttr(unix.IFLA_MTU, nl.Uint32Attr(uint32(mtu))))
+	return req
+}
+
 func setMAC(index int, mac ifstore.MAC) *nl.NetlinkRequest {
 	req, _ := request(unix.RTM_NEWLINK, 0, index)
 	req.AddData(nl.NewRtAttr(unix.IFLA_ADDRESS, mac[:]))

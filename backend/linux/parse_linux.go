@@ -18,6 +18,7 @@ type linkInfo struct {
 	mac     ifstore.MAC
 	mtu     int
 	peer    int // index of the other end, in its namespace
+	master  int // index of what it is a part of; 0: nothing
 	up      bool
 	carrier bool
 }
@@ -42,6 +43,8 @@ func parseLink(b []byte) (linkInfo, error) {
 			l.mtu = int(number(v))
 		case unix.IFLA_LINK:
 			l.peer = int(number(v))
+		case unix.IFLA_MASTER:
+			l.master = int(number(v))
 		case unix.IFLA_LINKINFO:
 			l.kind = linkKind(v)
 		}

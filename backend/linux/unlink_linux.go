@@ -24,6 +24,9 @@ func (l *Linker) Unlink(ctx context.Context, iface ifstore.Interface) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	if isDevice(iface) {
+		return nil // whoever made it deletes it
+	}
 	c, err := dialRTNL()
 	if err != nil {
 		return err

@@ -1,0 +1,96 @@
+package linux
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/async"
+)
+
+// AsyncReadinessConfig configures NewAsyncReadiness.
+type AsyncReadinessConfig struct {
+	// Linker sets up devices of others when they appear. Its LateDevices should be set. Required.
+	Linker *Linker
+	// Interface returns the record of a port's name: ByName of the Network's store. Required.
+	Interface func(name string) (ifstore.Interface, bool)
+	// Ports returns what the OpenFlow session last heard about a port. Required.
+	Ports func(name string) (async.PortState, bool)
+	// Watches are the port watches of the OpenFlow and the OVSDB client.
+	Watches []async.Watch
+	// Nudge makes Open vSwitch try again to open a port's device: Nudge of the OVSDB client.
+	Nudge func(ctx context.Context, key podnet.PortKey) error
+	// NotReadyAfter and Queue are those of async.Config.
+	NotReadyAfter time.Duration
+	Queue         async.QueueConfig
+}
+
+// NewAsyncReadiness returns a readiness backend that never waits in Add: for
+// nodes where numbers come slowly, and for devices that others make later
+// (Request.HostDevice). A port waits until its device appears, is set up if it
+// is one of others, has a number, and is live, which on Linux means that both
+// ends of the link are up. Losing that later withdraws nothing.
+func NewAsyncReadiness(cfg AsyncReadinessConfig) (*async.Readiness, error) {
+	if cfg.Linker == nil || cfg.Interface == nil || cfg.Ports == nil {
+		return nil, errors.New("linux: AsyncReadinessConfig needs Linker, Interface and Ports")
+	}
+	d := &deviceStep{cfg: cfg, appearance: async.NewAppearance(ListDevices, 0)}
+	return async.New(async.Config{
+		Accept: async.AcceptLive, Ports: cfg.Ports,
+		Watches: append([]async.Watch{d}, cfg.Watches...),
+		Prepare: d.prepare, Nudge: cfg.Nudge,
+		NotReadyAfter: cfg.NotReadyAfter, Queue: cfg.Queue,
+	})
+}
+
+// deviceStep is what a port needs before its number: that its device is there and set up.
+type deviceStep struct {
+	cfg        AsyncReadinessConfig
+	appearance *async.Appearance
+	watch      DeviceWatch
+}
+
+// prepare implements async.Config.Prepare.
+func (d *deviceStep) prepare(ctx context.Context, keys []podnet.PortKey) []error {
+	names := make([]string, len(keys))
+	for i, key := range keys {
+		names[i] = key.Name
+	}
+	errs := d.appearance.Check(ctx, names)
+	for i, name := range names {
+		if errs[i] == nil {
+			errs[i] = d.setUp(name)
+		}
+	}
+	return errs
+}
+
+// setUp sets a device of others up; every other one is as Link made it.
+func (d *deviceStep) setUp(name string) error {
+	iface, ok := d.cfg.Interface(name)
+	if !ok || !isDevice(iface) {
+		return nil
+	}
+	return d.cfg.Linker.setUpDevice(name, iface.MTU)
+}
+
+// Next implements async.Watch: devices that came or went. One that came back is
+// set up again at once, also when its port never lost its number (the userspace
+// datapath keeps it) and so has nothing to wait for.
+func (d *deviceStep) Next(ctx context.Context) ([]string, error) {
+	names, err := d.watch.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d.appearance.Changed()
+	for _, name := range names {
+		if err := d.setUp(name); err != nil && !errors.Is(err, podnet.ErrNoDevice) {
+			klog.FromContext(ctx).Error(err, "A host device appeared and cannot be used; it is tried again while its Pod waits", "device", name)
+		}
+	}
+	return names, nil
+}
