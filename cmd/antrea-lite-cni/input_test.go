@@ -103,6 +103,8 @@ func TestRequest(t *testing.T) {
 		{"kubernetes", "", k8s, func(r *cniapi.Request) { r.Pod = cniapi.Pod{Namespace: "ns", Name: "web-0", UID: "u1"} }},
 		{"kubernetes without uid", "", "K8S_POD_NAMESPACE=ns;K8S_POD_NAME=web-0", func(r *cniapi.Request) { r.Pod = cniapi.Pod{Namespace: "ns", Name: "web-0"} }},
 		{"keys", `"vlan": 10, "mtu": 1400, "timeoutSeconds": 5, "unknown": {"a": 1}`, "", func(r *cniapi.Request) { r.VLAN, r.MTU, r.TimeoutMillis = 10, 1400, 5000 }},
+		{"host device", `"hostDevice": "tap0"`, "", func(r *cniapi.Request) { r.HostDevice = "tap0" }},
+		{"host device of one container", `"hostDevice": "tap0", "args": {"cni": {"hostDevice": "tap1"}}`, "", func(r *cniapi.Request) { r.HostDevice = "tap1" }},
 		{"capabilities", `"runtimeConfig": {"ips": ["10.0.0.5/24", "fd00::5"], "mac": "0a:00:00:00:00:01"}`, "IP=10.0.0.9;MAC=0a:00:00:00:00:09",
 			func(r *cniapi.Request) { r.WantIPs, r.MAC = addrs("10.0.0.5", "fd00::5"), "0a:00:00:00:00:01" }},
 		{"args.cni", `"args": {"cni": {"ips": ["10.0.0.6"]}}`, "IP=10.0.0.9;MAC=0a:00:00:00:00:09",

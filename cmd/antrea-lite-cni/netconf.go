@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,6 +22,8 @@ const (
 	// minMTU is what IPv4 asks of every link (RFC 791); whether IPv6's 1280 is needed, the agent knows.
 	minMTU = 576
 	maxMTU = 65535
+
+	maxDevice = 15 // IFNAMSIZ less its zero
 )
 
 // netConf is a network configuration as this plugin reads it.
@@ -34,6 +37,7 @@ type netConf struct {
 	TimeoutSeconds int    `json:"timeoutSeconds"`
 	VLAN           int    `json:"vlan"`
 	MTU            int    `json:"mtu"`
+	HostDevice     string `json:"hostDevice"`
 
 	RuntimeConfig wishes `json:"runtimeConfig"`
 	Args          struct {
@@ -60,6 +64,13 @@ type wishes struct {
 		Searches []string `json:"searches"`
 		Options  []string `json:"options"`
 	} `json:"dns"`
+	HostDevice string `json:"hostDevice"`
+}
+
+// hostDevice is the host interface that others make for this container. A
+// configuration is for many containers, so the runtime's word comes first.
+func (c *netConf) hostDevice() string {
+	return cmp.Or(c.RuntimeConfig.HostDevice, c.Args.CNI.HostDevice, c.HostDevice)
 }
 
 // resolver is the resolver's configuration: what the runtime asks for by the dns
@@ -94,7 +105,10 @@ func parseNetConf(stdin []byte) (*netConf, error) {
 // validate checks what only ADD uses: a DEL must not fail for a value that
 // somebody spoilt after the ADD.
 func (c *netConf) validate() error {
+	device := c.hostDevice()
 	switch {
+	case len(device) > maxDevice || strings.ContainsAny(device, "/: \t\n"):
+		return confError("hostDevice", device, fmt.Sprintf("use the name of a network interface, %d characters at most", maxDevice))
 	case c.TimeoutSeconds < 0 || c.TimeoutSeconds > maxTimeout:
 		return confError("timeoutSeconds", fmt.Sprint(c.TimeoutSeconds), fmt.Sprintf("use 1 to %d, or 0 for 90", maxTimeout))
 	case c.VLAN < 0 || c.VLAN > 4094:

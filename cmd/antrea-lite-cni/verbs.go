@@ -43,7 +43,7 @@ func (p *plugin) add(ctx context.Context, a *skel.CmdArgs) (err error) {
 	if err != nil {
 		return err
 	}
-	req.Pod = args.pod
+	req.Pod, req.HostDevice = args.pod, conf.hostDevice()
 	if req.WantIPs, req.MAC, err = pick(conf, args); err != nil {
 		return err
 	}

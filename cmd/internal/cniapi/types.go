@@ -96,6 +96,8 @@ type Request struct {
 	MAC  string `json:"mac,omitempty"`
 	MTU  int    `json:"mtu,omitempty"`
 	VLAN int    `json:"vlan,omitempty"`
+	// HostDevice names the host interface that is to be the port; others make it. "": the agent makes a cable.
+	HostDevice string `json:"hostDevice,omitempty"`
 
 	// IPAM says who owns the addresses: "" the agent, NoIPAM nobody, else the
 	// plugin that the caller ran, which gave Addresses and Routes.

@@ -43,6 +43,7 @@ type agent struct {
 	flows   *podflows.Installer
 	net     *podnet.Network
 	keeper  *keeper
+	events  *podEvents
 
 	restored atomic.Bool   // the interfaces of the bridge are known
 	dbWake   chan struct{} // one token: OVSDB came (back)
@@ -94,6 +95,7 @@ func ranges(node config.Node) []ipam.Range {
 // compose makes the parts and connects them; nothing runs yet.
 func (a *agent) compose() (err error) {
 	a.metrics = metrics.New(a.version)
+	a.events = newPodEvents(a.metrics)
 	db := OVSDB(a.conf)
 	db.Observer = wakeOnConnect{a.metrics.OVSDB(), a.dbWake}
 	if a.ovs, err = vswitch.New(db); err != nil {
@@ -109,20 +111,22 @@ func (a *agent) compose() (err error) {
 	if err != nil {
 		return err
 	}
-	readiness, err := a.readiness()
+	store := ifstore.New()
+	readiness, err := a.readiness(linker, store)
 	if err != nil {
 		return err
 	}
 	a.net, err = podnet.New(podnet.Config{
 		Linker: linker, Readiness: readiness,
 		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: portTable{a.of},
-		Events: a, Observer: a.metrics.Network(),
-		NotReadyAfter: time.Duration(a.conf.NotReadyAfter), SweepInterval: time.Duration(a.conf.SyncPeriod),
+		Store: store, Events: a.events, Observer: a.metrics.Network(a.conf.PortReadiness),
+		NotReadyAfter: time.Duration(a.conf.NotReadyAfter), RetryInterval: time.Duration(a.conf.RetryInterval), SweepInterval: time.Duration(a.conf.SyncPeriod),
 	})
 	if err != nil {
 		return err
 	}
 	a.metrics.Interfaces(a.net.Interfaces)
+	a.metrics.Waits(a.net.Waits)
 	addresses := make([]netip.Prefix, len(a.node.PodCIDRs))
 	for i, p := range a.node.PodCIDRs {
 		addresses[i] = netip.PrefixFrom(a.node.Gateways[i], p.Bits())
@@ -144,12 +148,6 @@ func (a *agent) replay(ctx context.Context, conn *ofclient.Conn) error {
 	return a.net.Replay(ctx, func(ctx context.Context, ifaces []ifstore.Interface) error {
 		return a.flows.Replay(ctx, conn, ifaces)
 	})
-}
-
-// Event implements podnet.Events: it logs what the owner of a Pod should see; without Kubernetes there is nowhere else.
-func (a *agent) Event(ctx context.Context, e podnet.Event) {
-	a.metrics.Event(e)
-	klog.FromContext(ctx).Info("Pod event", "type", e.Type, "pod", e.Pod.String(), "interface", e.Key.String(), "message", e.Message)
 }
 
 // run runs the parts. The CNI server ends first, while its calls can still
@@ -186,6 +184,7 @@ func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
 	part("interfaces", a.restore)
 	part("openflow", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.of.Run) })
 	part("audit", a.audit)
+	part("events", a.events.Run)
 	part("network", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.net.Run) })
 	if page != nil {
 		part("health page", func(ctx context.Context) error { return serve(ctx, page, a.pageHandler()) })

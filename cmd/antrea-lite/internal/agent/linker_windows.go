@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
 )
 
@@ -14,4 +15,6 @@ var errNoBackend = errors.New("the antrea-lite agent does not run on Windows yet
 
 func newLinker(*config.Config) (nodeLinker, error) { return nodeLinker{}, errNoBackend }
 
-func (a *agent) readiness() (podnet.PortReadiness, error) { return nil, errNoBackend }
+func (a *agent) readiness(nodeLinker, *ifstore.Store) (podnet.PortReadiness, error) {
+	return nil, errNoBackend
+}

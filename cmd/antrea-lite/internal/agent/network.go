@@ -2,7 +2,6 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -20,10 +19,7 @@ const extraNetwork = "network"
 type networkKey struct{}
 
 // nodeLinker adds to the platform's backend what this agent needs of every interface.
-type nodeLinker struct {
-	*osLinker
-	settle func(podnet.Link) error // what this host needs beyond the cable; nil: nothing
-}
+type nodeLinker struct{ *osLinker }
 
 // Link implements podnet.Linker. It remembers the name of the CNI network, which
 // comes with the context of Add; podnet does not know CNI networks.
@@ -31,12 +27,6 @@ func (l nodeLinker) Link(ctx context.Context, req podnet.Request) (podnet.Link, 
 	link, err := l.osLinker.Link(ctx, req)
 	if err != nil {
 		return link, err
-	}
-	if l.settle != nil {
-		if err := l.settle(link); err != nil {
-			gone := ifstore.Interface{Key: req.Key, Name: link.Name, MAC: link.MAC, NetNS: req.NetNS, Extra: link.Extra}
-			return podnet.Link{}, errors.Join(err, l.Unlink(context.WithoutCancel(ctx), gone))
-		}
 	}
 	if name, _ := ctx.Value(networkKey{}).(string); name != "" {
 		link.Extra = maps.Clone(link.Extra)

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient/ofp"
 	"github.com/antrea-lite/podnet/ofclient/podflows"
+	"github.com/antrea-lite/podnet/podnet"
 )
 
 func (a *agent) registerQueries(mux *http.ServeMux) {
@@ -20,6 +22,7 @@ func (a *agent) registerQueries(mux *http.ServeMux) {
 	mux.HandleFunc("GET "+api.PathStatus, a.status)
 	mux.HandleFunc("GET "+api.PathCheck, a.check)
 	mux.HandleFunc("GET "+api.PathFlows, a.flowsOf)
+	mux.HandleFunc("GET "+api.PathEvents, a.eventsOf)
 }
 
 func write(w http.ResponseWriter, status int, v any) {
@@ -31,13 +34,27 @@ func write(w http.ResponseWriter, status int, v any) {
 
 func (a *agent) ports(w http.ResponseWriter, _ *http.Request) {
 	out := []api.Port{}
+	waits := a.waits()
 	for _, i := range a.net.Interfaces() {
-		out = append(out, portOf(i))
+		p := portOf(i)
+		if w, ok := waits[i.Key]; ok && i.State == ifstore.StateWaiting {
+			p.Waiting, p.WaitingFor, p.WaitingSince, p.Attempts = w.Text, string(w.Cause), w.Since, w.Attempts
+		}
+		out = append(out, p)
 	}
 	slices.SortFunc(out, func(x, y api.Port) int {
 		return strings.Compare(x.Pod+x.ContainerID+x.IfName, y.Pod+y.ContainerID+y.IfName)
 	})
 	write(w, http.StatusOK, out)
+}
+
+// waits is what the interfaces wait for, which is newer than their records.
+func (a *agent) waits() map[ifstore.Key]podnet.Wait {
+	waits := make(map[ifstore.Key]podnet.Wait)
+	for _, w := range a.net.Waits() {
+		waits[w.Key] = w
+	}
+	return waits
 }
 
 func portOf(i ifstore.Interface) api.Port {
@@ -109,14 +126,14 @@ func (a *agent) check(w http.ResponseWriter, r *http.Request) {
 			out = append(out, f)
 		}
 	}
-	ifaces := a.net.Interfaces()
+	ifaces, waits := a.net.Interfaces(), a.waits()
 	var ready []ifstore.Interface
 	for _, i := range ifaces {
 		switch i.State {
 		case ifstore.StateReady:
 			ready = append(ready, i)
 		case ifstore.StateWaiting:
-			out = append(out, api.Finding{Level: api.Warn, What: "Pod " + name(i), Found: "waits for " + i.Waiting, Remedy: "ovs-vsctl list interface " + i.Name + " shows what Open vSwitch says of its port"})
+			out = append(out, api.Finding{Level: api.Warn, What: "Pod " + name(i), Found: "waits for " + cmp.Or(waits[i.Key].Text, i.Waiting), Remedy: "ovs-vsctl list interface " + i.Name + " shows what Open vSwitch says of its port"})
 		case ifstore.StateWithdrawing:
 			out = append(out, api.Finding{Level: api.Warn, What: "Pod " + name(i), Found: "is being removed", Remedy: "nothing to do while Open vSwitch is away; the removal goes on by itself"})
 		}
@@ -149,12 +166,39 @@ func name(i ifstore.Interface) string {
 	return i.Key.String()
 }
 
+// asksFor reports whether q means the interface: by Pod, host interface or container.
+func asksFor(q string, i ifstore.Interface) bool {
+	return i.Pod.String() == q || i.Pod.Name == q || i.Name == q || strings.HasPrefix(i.ContainerID, q)
+}
+
+// eventsOf shows the latest events, of all Pods or of those that the query means.
+func (a *agent) eventsOf(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query().Get("q")
+	host := make(map[ifstore.Key]string)
+	for _, i := range a.net.Interfaces() {
+		host[i.Key] = i.Name
+	}
+	out := []api.Event{}
+	for _, e := range a.events.list() {
+		if q != "" && !asksFor(q, ifstore.Interface{Key: e.Key, Pod: e.Pod, Name: host[e.Key]}) {
+			continue
+		}
+		kind := "Normal"
+		if e.Type == podnet.NetworkNotReady {
+			kind = "Warning"
+		}
+		out = append(out, api.Event{Time: e.Time, Type: kind, Reason: string(e.Type), Pod: e.Pod.String(), PodUID: e.Pod.UID,
+			ContainerID: e.Key.ContainerID, IfName: e.Key.IfName, Message: e.Message})
+	}
+	write(w, http.StatusOK, out)
+}
+
 // flowsOf shows the flows of one interface as they should be and as the switch has them.
 func (a *agent) flowsOf(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query().Get("q")
 	var found []ifstore.Interface
 	for _, i := range a.net.Interfaces() {
-		if q != "" && (i.Pod.String() == q || i.Pod.Name == q || i.Name == q || strings.HasPrefix(i.ContainerID, q)) {
+		if q != "" && asksFor(q, i) {
 			found = append(found, i)
 		}
 	}

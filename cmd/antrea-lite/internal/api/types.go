@@ -15,27 +15,44 @@ const (
 	PathPorts  = "/v1/ports"
 	PathStatus = "/v1/status"
 	PathCheck  = "/v1/check"
-	PathFlows  = "/v1/flows" // ?q=POD, NAMESPACE/POD, HOST-INTERFACE or the beginning of a CONTAINER-ID
+	PathEvents = "/v1/events" // ?q= as PathFlows, or nothing for all
+	PathFlows  = "/v1/flows"  // ?q=POD, NAMESPACE/POD, HOST-INTERFACE or the beginning of a CONTAINER-ID
 )
 
 // Port is one interface of a Pod.
 type Port struct {
-	Pod         string         `json:"pod"` // namespace/name; "" without Kubernetes
-	PodUID      string         `json:"podUID,omitempty"`
-	ContainerID string         `json:"containerID"`
-	IfName      string         `json:"ifName"`
-	Host        string         `json:"host"`
-	OFPort      uint32         `json:"ofport,omitempty"`
-	State       string         `json:"state"`
-	Waiting     string         `json:"waiting,omitempty"`
-	MAC         string         `json:"mac"`
-	IPs         []netip.Prefix `json:"ips"`
-	VLAN        uint16         `json:"vlan,omitempty"`
-	MTU         int            `json:"mtu,omitempty"`
-	NetNS       string         `json:"netns,omitempty"`
-	IPAM        string         `json:"ipam,omitempty"`
-	Network     string         `json:"network,omitempty"`
-	Created     time.Time      `json:"created"`
+	Pod         string `json:"pod"` // namespace/name; "" without Kubernetes
+	PodUID      string `json:"podUID,omitempty"`
+	ContainerID string `json:"containerID"`
+	IfName      string `json:"ifName"`
+	Host        string `json:"host"`
+	OFPort      uint32 `json:"ofport,omitempty"`
+	State       string `json:"state"`
+	Waiting     string `json:"waiting,omitempty"`    // what it waits for, in words
+	WaitingFor  string `json:"waitingFor,omitempty"` // the kind of it: podnet.Cause
+	// WaitingSince is the beginning of the wait, Attempts counts the looks since the agent's start that ended without flows.
+	WaitingSince time.Time      `json:"waitingSince,omitzero"`
+	Attempts     int            `json:"attempts,omitempty"`
+	MAC          string         `json:"mac"`
+	IPs          []netip.Prefix `json:"ips"`
+	VLAN         uint16         `json:"vlan,omitempty"`
+	MTU          int            `json:"mtu,omitempty"`
+	NetNS        string         `json:"netns,omitempty"`
+	IPAM         string         `json:"ipam,omitempty"`
+	Network      string         `json:"network,omitempty"`
+	Created      time.Time      `json:"created"`
+}
+
+// Event is something that the owner of a Pod should see.
+type Event struct {
+	Time        time.Time `json:"time"`
+	Type        string    `json:"type"`   // Normal or Warning, as in Kubernetes
+	Reason      string    `json:"reason"` // NetworkNotReady or NetworkReady
+	Pod         string    `json:"pod"`    // namespace/name; "" without Kubernetes
+	PodUID      string    `json:"podUID,omitempty"`
+	ContainerID string    `json:"containerID"`
+	IfName      string    `json:"ifName"`
+	Message     string    `json:"message"`
 }
 
 // Status is the agent at one moment.

@@ -37,7 +37,9 @@ has a key in the file:
   metricsAddress: 127.0.0.1:10351            # /metrics, /healthz, /readyz
   stateDir: /run/antrea-lite/leases          # address leases; should die with the boot
   lockDir: /run/antrea-lite
+  portReadiness: sync                        # or async: ADD does not wait for the port
   notReadyAfter: 30s
+  retryInterval: 5s                          # how often a port that waits is looked at
   syncPeriod: 1m
   verbosity: 0
 

@@ -107,6 +107,41 @@ func TestPorts(t *testing.T) {
 	}
 }
 
+// TestWaitingPort: since when, how often looked at, and for what.
+func TestWaitingPort(t *testing.T) {
+	p := ports()[1]
+	p.Waiting, p.WaitingFor, p.WaitingSince, p.Attempts = "host interface tap0 has not appeared yet", "device", time.Now().Add(-90*time.Second), 21
+	out, err := antrea(t, "ports", "--cni-socket", fakeAgent(t, map[string]any{api.PathPorts: []api.Port{p}}))
+	if want := "waiting 90s, 21 attempts, for host interface tap0 has not appeared yet"; err != nil || !strings.Contains(out, want) {
+		t.Errorf("%v, want %q in\n%s", err, want, out)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	events := []api.Event{
+		{Time: time.Now().Add(-3 * time.Minute), Type: "Warning", Reason: "NetworkNotReady", Pod: "default/web-0", ContainerID: "0123456789abcdef", IfName: "eth0", Message: "no number"},
+		{Time: time.Now(), Type: "Normal", Reason: "NetworkReady", ContainerID: "x", IfName: "net1", Message: "flows are in"},
+	}
+	socket := fakeAgent(t, map[string]any{api.PathEvents: events})
+	out, err := antrea(t, "events", "web-0", "--cni-socket", socket)
+	lines := strings.Split(strings.TrimRight(out, "\n"), "\n")
+	if err != nil || len(lines) != 3 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for i, words := range [][]string{{"AGE", "REASON"}, {"3m", "Warning", "NetworkNotReady", "default/web-0", "0123456789ab/eth0", "no number"}, {"0s", "Normal", "NetworkReady", "-", "x/net1"}} {
+		for _, w := range words {
+			if !strings.Contains(lines[i], w) {
+				t.Errorf("line %d: %q is missing in %q", i, w, lines[i])
+			}
+		}
+	}
+	out, err = antrea(t, "events", "-o", "json", "--cni-socket", socket)
+	var got []api.Event
+	if err != nil || json.Unmarshal([]byte(out), &got) != nil || len(got) != 2 || got[0].Message != "no number" {
+		t.Errorf("json: %v\n%s", err, out)
+	}
+}
+
 func TestStatus(t *testing.T) {
 	s := api.Status{Version: "v9", PID: 42, Ready: true, Started: time.Now(), Parts: []health.State{{Name: "ovsdb", OK: true}},
 		Bridge: api.Bridge{Name: "br-int", Datapath: "system"}, Ranges: []api.Range{{Prefix: netip.MustParsePrefix("10.10.0.0/24"), Taken: 253, Size: "253", Full: true}},

@@ -18,7 +18,8 @@ func (a *app) portsCommand() *cobra.Command {
 bridge with the OpenFlow number, its state and what it waits for.
 
 States: linked (the cable exists), waiting (something is missing, the table says
-what), ready (flows are in), withdrawing (being removed).`,
+what, since when, and how often the agent has looked), ready (flows are in),
+withdrawing (being removed).`,
 		Example: `  antrea-lite ports
   antrea-lite ports -o wide
   antrea-lite ports -o json | jq '.[] | select(.state != "ready")'`,
@@ -64,7 +65,7 @@ func (o *output) portTable(ports []api.Port, now time.Time) error {
 		if p.OFPort != 0 {
 			number = fmt.Sprint(p.OFPort)
 		}
-		rows[i] = []cell{text(dash(p.Pod)), text(container), text(p.IfName), text(p.Host), text(number), state(p),
+		rows[i] = []cell{text(dash(p.Pod)), text(container), text(p.IfName), text(p.Host), text(number), state(p, now),
 			text(p.MAC), text(dash(strings.Join(ips, ","))), text(vlan(p.VLAN)), text(age(now.Sub(p.Created)))}
 		if wide {
 			rows[i] = append(rows[i], text(fmt.Sprint(p.MTU)), text(dash(p.IPAM)), text(dash(p.Network)), text(dash(p.NetNS)))
@@ -73,13 +74,16 @@ func (o *output) portTable(ports []api.Port, now time.Time) error {
 	return o.table(header, rows)
 }
 
-func state(p api.Port) cell {
+func state(p api.Port, now time.Time) cell {
 	c := cell{text: p.State}
 	switch p.State {
 	case "ready":
 		c.paint = green
 	case "waiting":
 		c.paint, c.text = yellow, "waiting for "+p.Waiting
+		if !p.WaitingSince.IsZero() {
+			c.text = fmt.Sprintf("waiting %s, %d attempts, for %s", age(now.Sub(p.WaitingSince)), p.Attempts, p.Waiting)
+		}
 	default:
 		c.paint = yellow
 	}

@@ -47,7 +47,7 @@ NetworkPolicy is not enforced.`,
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.configFile, "config", config.DefaultFile, "configuration file; flags win over it")
-	root.AddCommand(a.agentCommand(), a.portsCommand(), a.statusCommand(), a.checkCommand(), a.flowsCommand(), a.versionCommand())
+	root.AddCommand(a.agentCommand(), a.portsCommand(), a.statusCommand(), a.checkCommand(), a.flowsCommand(), a.eventsCommand(), a.versionCommand())
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

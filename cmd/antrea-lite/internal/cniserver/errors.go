@@ -55,6 +55,8 @@ func classify(err error) class {
 		return class{cniapi.CodePodIsOther, "nothing is left of it; the newer call counts"}
 	case errors.Is(err, podnet.ErrBadRequest):
 		return class{cniapi.CodeConfig, "correct the network configuration or what the runtime passes"}
+	case errors.Is(err, podnet.ErrNoDevice):
+		return class{cniapi.CodeInterface, "make the host device before the container, or let the agent run with portReadiness: async"}
 	case errors.Is(err, podnet.ErrPortExists):
 		return class{cniapi.CodeInterface, "remove what has the name, or use another hostPrefix in the agent's configuration"}
 	case errors.As(err, &port):

@@ -43,12 +43,14 @@ func translate(req *cniapi.Request) (podnet.Request, error) {
 		return &cniapi.Error{Code: cniapi.CodeConfig, Msg: fmt.Sprintf("%s %v is not usable", what, value), Details: remedy}
 	}
 	out := podnet.Request{
-		Key:     key(req.Attachment),
-		Pod:     ifstore.Pod{Namespace: req.Pod.Namespace, Name: req.Pod.Name, UID: req.Pod.UID},
-		NetNS:   req.NetNS,
-		MTU:     req.MTU,
-		WantIPs: req.WantIPs,
-		DNS:     podnet.DNS{Servers: req.DNS.Servers, Domain: req.DNS.Domain, Search: req.DNS.Search, Options: req.DNS.Options},
+		Key:   key(req.Attachment),
+		Pod:   ifstore.Pod{Namespace: req.Pod.Namespace, Name: req.Pod.Name, UID: req.Pod.UID},
+		NetNS: req.NetNS,
+		MTU:   req.MTU,
+
+		HostDevice: req.HostDevice,
+		WantIPs:    req.WantIPs,
+		DNS:        podnet.DNS{Servers: req.DNS.Servers, Domain: req.DNS.Domain, Search: req.DNS.Search, Options: req.DNS.Options},
 	}
 	if req.VLAN < 0 || req.VLAN > 4094 {
 		return out, bad("vlan", req.VLAN, "an access VLAN is 1 to 4094, 0 means untagged")

@@ -11,6 +11,14 @@ import (
 	"time"
 )
 
+// Values of PortReadiness.
+const (
+	// Sync: ADD waits until the port has its number and its flows.
+	Sync = "sync"
+	// Async: ADD returns at once; the port becomes ready when what it needs comes.
+	Async = "async"
+)
+
 // Config is the configuration file. Field names in YAML are the json tags.
 type Config struct {
 	// PodCIDRs are the ranges of this node's Pods: one IPv4, one IPv6 or both.
@@ -46,8 +54,12 @@ type Config struct {
 	// LockDir holds one lock file for each bridge. Agents of one node have to share it.
 	LockDir string `json:"lockDir,omitempty"`
 
+	// PortReadiness is Sync or Async.
+	PortReadiness string `json:"portReadiness,omitempty"`
 	// NotReadyAfter is how long a port may be waited for before it is reported.
 	NotReadyAfter Duration `json:"notReadyAfter,omitempty"`
+	// RetryInterval is how often a port that waits is looked at again, beside events.
+	RetryInterval Duration `json:"retryInterval,omitempty"`
 	// SyncPeriod is how often the OpenFlow port list is read again and dead interfaces are swept.
 	SyncPeriod Duration `json:"syncPeriod,omitempty"`
 	// LogFile gets the log in place of stderr; a file that has grown large is
@@ -84,7 +96,9 @@ func Default() *Config {
 		HostPrefix:     "pod",
 		HNS:            HNS{Network: "antrea-lite"},
 		MetricsAddress: "127.0.0.1:10351",
+		PortReadiness:  defaultReadiness,
 		NotReadyAfter:  Duration(30 * time.Second),
+		RetryInterval:  Duration(5 * time.Second),
 		SyncPeriod:     Duration(time.Minute),
 	}
 	c.hostDefaults()

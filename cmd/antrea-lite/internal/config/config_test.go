@@ -96,6 +96,8 @@ func TestMistakes(t *testing.T) {
 		{"wrong type", ok + "mtu: big", []string{"mtu"}},
 		{"duration", ok + "syncPeriod: 5", []string{"30s"}},
 		{"duration text", ok + "syncPeriod: soon", []string{`"soon"`}},
+		{"readiness", ok + "portReadiness: never", []string{"portReadiness", `"never"`, "sync", "async"}},
+		{"retry zero", ok + "retryInterval: 0s", []string{"retryInterval", "0s"}},
 		{"duration zero", ok + "notReadyAfter: 0s", []string{"notReadyAfter", "0s"}},
 		{"bad CIDR", "podCIDRs: [10.10.0.0/33]", []string{"10.10.0.0/33"}},
 		{"address only", "podCIDRs: [10.10.0.0]", []string{"10.10.0.0", "10.10.0.0/24"}},
@@ -172,7 +174,7 @@ func TestEveryKeyHasAFlag(t *testing.T) {
 	Default().Bind(flags)
 	n := 0
 	flags.VisitAll(func(*pflag.Flag) { n++ })
-	if want := 21; n != want {
+	if want := 23; n != want {
 		t.Errorf("%d flags, want %d, one for each key", n, want)
 	}
 }

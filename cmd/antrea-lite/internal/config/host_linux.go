@@ -16,6 +16,9 @@ const (
 	confDirLike  = "/etc/cni/net.d"
 	withoutGW    = false // the gateway is what the node's own traffic to Pods goes through
 	gatewayNamed = "antrea-gw0"
+
+	defaultReadiness = Sync
+	syncPossible     = true
 )
 
 // hostDefaults sets the defaults that are paths and endpoints.

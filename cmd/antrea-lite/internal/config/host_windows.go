@@ -18,6 +18,9 @@ const (
 	confDirLike  = `C:\etc\cni\net.d`
 	withoutGW    = true // somebody has to make the gateway's adapter; Pods reach each other without
 	gatewayNamed = ""
+
+	defaultReadiness = Async
+	syncPossible     = false // the interface appears after ADD has returned
 )
 
 // hostDefaults sets the defaults that are paths and endpoints. Where kubelet and

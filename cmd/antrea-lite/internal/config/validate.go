@@ -192,8 +192,14 @@ func (c *Config) checkPaths() error {
 
 func (c *Config) checkNumbers() error {
 	switch {
+	case c.PortReadiness != Sync && c.PortReadiness != Async:
+		return fmt.Errorf("portReadiness: %q is unknown: use %s or %s", c.PortReadiness, Sync, Async)
+	case c.PortReadiness == Sync && !syncPossible:
+		return fmt.Errorf("portReadiness: sync is not possible on this system, where interfaces appear after ADD has returned: use %s", Async)
 	case c.NotReadyAfter <= 0:
 		return fmt.Errorf("notReadyAfter: %s: use more than 0s", c.NotReadyAfter)
+	case c.RetryInterval <= 0:
+		return fmt.Errorf("retryInterval: %s: use more than 0s", c.RetryInterval)
 	case c.SyncPeriod <= 0:
 		return fmt.Errorf("syncPeriod: %s: use more than 0s", c.SyncPeriod)
 	case c.Verbosity < 0 || c.Verbosity > 10:

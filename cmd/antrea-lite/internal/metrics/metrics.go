@@ -24,9 +24,9 @@ type Metrics struct {
 
 	calls    *prometheus.HistogramVec // verb, outcome
 	steps    *prometheus.HistogramVec // operation, step
-	number   *prometheus.HistogramVec // waited
-	flows    *prometheus.HistogramVec // waited
-	ready    *prometheus.HistogramVec // waited
+	number   *prometheus.HistogramVec // readiness, waited
+	flows    *prometheus.HistogramVec // readiness, waited
+	ready    *prometheus.HistogramVec // readiness, waited
 	up       *prometheus.GaugeVec     // link
 	reconn   *prometheus.CounterVec   // link
 	bundles  *prometheus.HistogramVec // outcome
@@ -46,9 +46,9 @@ func New(version string) *Metrics {
 	call := prometheus.ExponentialBucketsRange(0.0005, 120, 18)
 	m.calls = m.histogram("cni_request_duration_seconds", "Duration of CNI calls by verb and outcome: ok or the CNI error code.", call, "verb", "outcome")
 	m.steps = m.histogram("operation_step_duration_seconds", "Duration of the steps of an operation.", call, "operation", "step")
-	m.number = m.histogram("port_number_seconds", "Time from asking Open vSwitch for a port to its OpenFlow number.", call, "waited")
-	m.flows = m.histogram("port_flows_seconds", "Time from a port's OpenFlow number to its confirmed flows.", call, "waited")
-	m.ready = m.histogram("port_ready_seconds", "Time from asking Open vSwitch for a port to its confirmed flows.", call, "waited")
+	m.number = m.histogram("port_number_seconds", "Time from asking Open vSwitch for a port to its OpenFlow number.", call, "readiness", "waited")
+	m.flows = m.histogram("port_flows_seconds", "Time from a port's OpenFlow number to its confirmed flows.", call, "readiness", "waited")
+	m.ready = m.histogram("port_ready_seconds", "Time from asking Open vSwitch for a port to its confirmed flows.", call, "readiness", "waited")
 	m.up = gauge(m.reg, "connected", "Whether the link to Open vSwitch is up and usable: 1 or 0.", "link")
 	m.reconn = counter(m.reg, "reconnects_total", "Connections to Open vSwitch after the first.", "link")
 	m.bundles = m.histogram("bundle_duration_seconds", "Duration of OpenFlow bundles by outcome: ok, refused, timeout, aborted or unknown.", call, "outcome")
@@ -98,6 +98,14 @@ func (m *Metrics) Interfaces(list func() []ifstore.Interface) {
 	m.reg.MustRegister(&states{list: list})
 }
 
+// Waits makes the interfaces that wait a metric, by what they wait for; counted when asked for.
+func (m *Metrics) Waits(list func() []podnet.Wait) { m.reg.MustRegister(&waits{list: list}) }
+
+// Counter adds a count that is read when asked for.
+func (m *Metrics) Counter(name, help string, value func() float64) {
+	m.reg.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, value))
+}
+
 // Gauge adds a value that is read when asked for.
 func (m *Metrics) Gauge(name, help string, labels prometheus.Labels, value func() float64) {
 	m.reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels}, value))
@@ -114,8 +122,8 @@ func (m *Metrics) Event(e podnet.Event) { m.events.WithLabelValues(string(e.Type
 // Audit counts one reading back of the flows.
 func (m *Metrics) Audit(outcome string) { m.audits.WithLabelValues(outcome).Inc() }
 
-// Network is what package podnet reports to.
-func (m *Metrics) Network() podnet.Observer {
+// Network is what package podnet reports to; readiness is how its ports become ready: sync or async.
+func (m *Metrics) Network(readiness string) podnet.Observer {
 	return podnet.Observer{
 		Call: func(c podnet.Call) {
 			for _, s := range c.Steps {
@@ -130,9 +138,9 @@ func (m *Metrics) Network() podnet.Observer {
 			if t.Waited {
 				waited = "yes"
 			}
-			m.number.WithLabelValues(waited).Observe(t.Number.Seconds())
-			m.flows.WithLabelValues(waited).Observe((t.Ready - t.Number).Seconds())
-			m.ready.WithLabelValues(waited).Observe(t.Ready.Seconds())
+			m.number.WithLabelValues(readiness, waited).Observe(t.Number.Seconds())
+			m.flows.WithLabelValues(readiness, waited).Observe((t.Ready - t.Number).Seconds())
+			m.ready.WithLabelValues(readiness, waited).Observe(t.Ready.Seconds())
 		},
 	}
 }

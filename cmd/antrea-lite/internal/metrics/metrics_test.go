@@ -24,7 +24,11 @@ func TestEverythingIsExported(t *testing.T) {
 	m.Event(podnet.Event{Type: podnet.NetworkNotReady})
 	m.Audit("clean")
 	m.Interfaces(func() []ifstore.Interface { return []ifstore.Interface{{State: ifstore.StateWaiting}} })
-	n := m.Network()
+	m.Waits(func() []podnet.Wait {
+		return []podnet.Wait{{Cause: podnet.CauseDevice, Since: time.Now().Add(-time.Hour)}, {Cause: podnet.CauseDevice, Since: time.Now()}}
+	})
+	m.Counter("pod_events_dropped_total", "", func() float64 { return 5 })
+	n := m.Network("async")
 	n.Call(podnet.Call{Op: podnet.OpAdd, Steps: []podnet.StepTime{{Name: "link", Duration: time.Millisecond}}})
 	n.Port(podnet.PortTiming{Number: 12 * time.Second, Ready: 13 * time.Second, Waited: true})
 	n.Port(podnet.PortTiming{Restart: true})
@@ -49,9 +53,9 @@ func TestEverythingIsExported(t *testing.T) {
 	for _, line := range []string{
 		`antrea_lite_cni_request_duration_seconds_count{outcome="ok",verb="add"} 1`,
 		`antrea_lite_operation_step_duration_seconds_count{operation="add",step="link"} 1`,
-		`antrea_lite_port_number_seconds_sum{waited="yes"} 12`,
-		`antrea_lite_port_flows_seconds_sum{waited="yes"} 1`,
-		`antrea_lite_port_ready_seconds_count{waited="yes"} 1`,
+		`antrea_lite_port_number_seconds_sum{readiness="async",waited="yes"} 12`,
+		`antrea_lite_port_flows_seconds_sum{readiness="async",waited="yes"} 1`,
+		`antrea_lite_port_ready_seconds_count{readiness="async",waited="yes"} 1`,
 		`antrea_lite_connected{link="openflow"} 1`,
 		`antrea_lite_connected{link="ovsdb"} 0`,
 		`antrea_lite_reconnects_total{link="openflow"} 1`,
@@ -63,6 +67,9 @@ func TestEverythingIsExported(t *testing.T) {
 		`antrea_lite_ovsdb_transaction_duration_seconds_count{kind="port",outcome="error"} 1`,
 		`antrea_lite_interfaces{state="waiting"} 1`,
 		`antrea_lite_interfaces{state="ready"} 0`,
+		`antrea_lite_waiting_interfaces{cause="device"} 2`,
+		`antrea_lite_waiting_interfaces{cause="number"} 0`,
+		`antrea_lite_pod_events_dropped_total 5`,
 		`antrea_lite_pod_events_total{type="NetworkNotReady"} 1`,
 		`antrea_lite_flow_audits_total{outcome="clean"} 1`,
 		`antrea_lite_build_info{version="v1"} 1`,
@@ -70,5 +77,8 @@ func TestEverythingIsExported(t *testing.T) {
 		if !strings.Contains(page, line+"\n") {
 			t.Errorf("missing: %s", line)
 		}
+	}
+	if !strings.Contains(page, "antrea_lite_longest_wait_seconds 3600.") {
+		t.Error("the longest wait is not an hour")
 	}
 }
