@@ -34,13 +34,13 @@ func (e *nudgeError) Unwrap() error { return e.cause }
 
 // nudge makes Open vSwitch close and open a port that is in error, when it is
 // time for that: by setting its type to "" here and back in a later attempt.
-func (s *vnicStep) nudge(ctx context.Context, key podnet.PortKey, cause *podnet.PortError) error {
-	now := time.Now()
+func (s *vnicStep) nudge(ctx context.Context, key podnet.PortKey, row podnet.Port) error {
+	now, cause := time.Now(), &podnet.PortError{Name: row.Name, OFPort: row.OFPort, Text: row.Error}
 	due, err := s.waits.failing(key, cause, now)
 	if !due {
 		return err
 	}
-	if failed := s.cfg.Rows.SetType(ctx, key, ""); failed != nil {
+	if failed := s.cfg.Rows.SetType(ctx, row.PortKey, ""); failed != nil {
 		return fmt.Errorf("%w; nudging it failed: %w", err, failed)
 	}
 	return s.waits.nudged(key, now)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -179,5 +180,44 @@ func TestNudgeThatFailsHalfWay(t *testing.T) {
 		if got := typeChanges(n, iface); !slices.Equal(got, []string{`"internal"`, `""`, `""`, `"internal"`, `"internal"`, `"internal"`}) {
 			t.Errorf("types written: %v", got)
 		}
+	})
+}
+
+// OF-17: a port that was ready and cannot be opened any more, after a restart of
+// ovs-vswitchd for example, is nudged like one that never was.
+func TestReadyPortInErrorIsNudged(t *testing.T) {
+	inWinNode(t, nil, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.vnics.set(iface.Name, true)
+		readyWithin(t, network, iface, time.Second)
+		before := len(typeChanges(n, iface))
+		n.Bridge.SetOFPort(iface.Name, -1, "File exists")
+		after(2 * time.Second)
+		if s, cause := state(network, iface); s != ifstore.StateWaiting || !strings.Contains(cause, "File exists") {
+			t.Errorf("%v, %q", s, cause)
+		}
+		readyWithin(t, network, iface, 20*time.Second)
+		if got := typeChanges(n, iface)[before:]; !slices.Equal(got, []string{`""`, `"internal"`}) {
+			t.Errorf("types written: %v", got)
+		}
+		del(t, network, iface)
+		nothingLeft(t, n)
+	})
+}
+
+// A number that the port had under its old type goes with it; flows on it would
+// be somebody else's a moment later.
+func TestNumberFromBeforeTheSwitchIsNotTaken(t *testing.T) {
+	inWinNode(t, nil, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.Bridge.SetOFPort(iface.Name, 7, "")
+		n.Bridge.Slow(true) // it does not react to the switch at once
+		n.vnics.set(iface.Name, true)
+		after(700 * time.Millisecond)
+		if s, _ := state(network, iface); s != ifstore.StateWaiting || len(typeChanges(n, iface)) != 1 {
+			t.Errorf("%v, types written: %v", s, typeChanges(n, iface))
+		}
+		n.Bridge.SetOFPort(iface.Name, 8, "")
+		readyWithin(t, network, iface, 100*time.Millisecond)
 	})
 }

@@ -98,6 +98,9 @@ func NewReadiness(cfg ReadinessConfig) (*async.Readiness, error) {
 	}
 	return async.New(async.Config{
 		Accept: async.AcceptListed, Ports: cfg.Listed, Watches: watches, Prepare: step.prepare,
+		// A port that was ready and lost its number comes to prepare as a port to be
+		// nudged, and there it is: see vnicStep.nudge.
+		Nudge:         func(context.Context, podnet.PortKey) error { return nil },
 		NotReadyAfter: cfg.NotReadyAfter, Queue: cfg.Queue,
 	})
 }

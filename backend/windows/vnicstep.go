@@ -80,7 +80,7 @@ func (s *vnicStep) rows(ctx context.Context) (map[string]podnet.Port, error) {
 
 // one is an attempt for one port whose vNIC is there.
 func (s *vnicStep) one(ctx context.Context, key podnet.PortKey, row podnet.Port) error {
-	if row.Name == "" || row.Gen != key.Gen {
+	if row.Name == "" || (key.Gen != "" && row.Gen != key.Gen) {
 		return fmt.Errorf("port %s: %w: its row has gone", key.Name, podnet.ErrNoPort)
 	}
 	switch row.Type {
@@ -93,17 +93,17 @@ func (s *vnicStep) one(ctx context.Context, key podnet.PortKey, row podnet.Port)
 		}
 		// By Gen: should the port have been deleted meanwhile, nothing is written,
 		// not even to its successor.
-		if err := s.cfg.Rows.SetType(ctx, key, typeSwitched); err != nil {
+		if err := s.cfg.Rows.SetType(ctx, row.PortKey, typeSwitched); err != nil {
 			return err
 		}
-		return s.waits.switched(key, time.Now())
+		return s.waits.switched(key, row.OFPort, time.Now())
 	case typeSwitched:
-		if err := s.waits.settling(key, time.Now()); err != nil && row.OFPort <= 0 {
+		if err := s.waits.settling(key, row.OFPort, time.Now()); err != nil {
 			return err
 		}
 		switch {
 		case row.OFPort < 0 || row.Error != "":
-			return s.nudge(ctx, key, &podnet.PortError{Name: row.Name, OFPort: row.OFPort, Text: row.Error})
+			return s.nudge(ctx, key, row)
 		case row.OFPort == 0:
 			// No error is not success (ovs-issues#125).
 			return fmt.Errorf("port %s: %w: Open vSwitch has not opened its host interface", key.Name, podnet.ErrNoNumber)

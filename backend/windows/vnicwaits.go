@@ -19,6 +19,7 @@ type vnicWait struct {
 	told    string    // by HNS, about the endpoint of a missing vNIC
 
 	opened time.Time         // when the type was switched last
+	old    int32             // the number of the port before that
 	cause  *podnet.PortError // Open vSwitch's; nil: none
 	nudges int
 	due    time.Time // the next nudge
@@ -139,19 +140,22 @@ func (w *vnicWaits) tell(name, told string) (news bool) {
 const settleTime = time.Second
 
 // switched notes that the type was switched, and returns settling's error.
-func (w *vnicWaits) switched(key podnet.PortKey, now time.Time) error {
+func (w *vnicWaits) switched(key podnet.PortKey, old int32, now time.Time) error {
 	w.mu.Lock()
-	w.of(key).opened = now
+	wait := w.of(key)
+	wait.opened, wait.old = now, old
 	w.mu.Unlock()
-	return w.settling(key, now)
+	return w.settling(key, old, now)
 }
 
 // settling returns an error while ovs-vswitchd may not have seen the switch of
-// the port's type yet. It wraps podnet.ErrBusy: an earlier cause stands.
-func (w *vnicWaits) settling(key podnet.PortKey, now time.Time) error {
+// the port's type yet: the row has no number, or the one it had. It wraps
+// podnet.ErrBusy: an earlier cause stands.
+func (w *vnicWaits) settling(key podnet.PortKey, ofport int32, now time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if wait := w.waits[key]; wait != nil && now.Before(wait.opened.Add(settleTime)) {
+	wait := w.waits[key]
+	if wait != nil && (ofport <= 0 || ofport == wait.old) && now.Before(wait.opened.Add(settleTime)) {
 		return fmt.Errorf("port %s: %w: its type has just been switched to %q", key.Name, podnet.ErrBusy, typeSwitched)
 	}
 	return nil
