@@ -1,6 +1,7 @@
 package windows_test
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -60,4 +61,13 @@ func names(hns *hnstest.HNS) []string {
 		list = append(list, e.Name)
 	}
 	return list
+}
+
+// changing is an HNS that gives endpoints another address than they were asked for.
+type changing struct{ *hnstest.HNS }
+
+func (c *changing) CreateEndpoint(ctx context.Context, e windows.Endpoint) (windows.Endpoint, error) {
+	e, err := c.HNS.CreateEndpoint(ctx, e)
+	e.Addresses = []netip.Prefix{netip.MustParsePrefix("10.1.2.99/24")}
+	return e, err
 }
