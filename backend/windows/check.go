@@ -60,20 +60,20 @@ func compare(iface ifstore.Interface, found []Endpoint) error {
 	e := found[i]
 	var d differences
 	if len(found) > 1 {
-		d.add("HNS has %d endpoints called %q", len(found), iface.Name)
+		d.add("HNS has %d endpoints of that name", len(found))
 	}
 	if !r.network.IsZero() && e.Network != r.network {
-		d.add("endpoint %q: network is %s, want %s", e.Name, e.Network, r.network)
+		d.add("network is %s, want %s", e.Network, r.network)
 	}
 	switch {
 	case r.namespace.IsZero() || e.Namespace == r.namespace:
 	case e.Namespace.IsZero():
-		d.add("endpoint %q: is in no namespace, want %s", e.Name, r.namespace)
+		d.add("is in no namespace, want %s", r.namespace)
 	default:
-		d.add("endpoint %q: namespace is %s, want %s", e.Name, e.Namespace, r.namespace)
+		d.add("namespace is %s, want %s", e.Namespace, r.namespace)
 	}
 	if e.MAC != iface.MAC {
-		d.add("endpoint %q: MAC address is %v, want %v", e.Name, e.MAC, iface.MAC)
+		d.add("MAC address is %v, want %v", e.MAC, iface.MAC)
 	}
 	var want []netip.Prefix
 	for _, a := range iface.Addresses {
@@ -81,9 +81,12 @@ func compare(iface ifstore.Interface, found []Endpoint) error {
 	}
 	d.addresses(e.Addresses, want)
 	if e.State == StateDegraded || e.State == StateDestroyed || e.State == StateDetached {
-		d.add("endpoint %q: state is %v", e.Name, e.State)
+		d.add("state is %v", e.State)
 	}
-	return d.err()
+	if err := d.err(); err != nil {
+		return fmt.Errorf("endpoint %q: %w", iface.Name, err)
+	}
+	return nil
 }
 
 // Explain tells in one line for each host interface what HNS says of its
