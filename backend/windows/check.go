@@ -88,31 +88,3 @@ func compare(iface ifstore.Interface, found []Endpoint) error {
 	}
 	return nil
 }
-
-// Explain tells in one line for each host interface what HNS says of its
-// endpoint. It is for the cause of a wait: a container that does not start and
-// an endpoint that is not attached look the same from outside.
-func (l *Linker) Explain(ctx context.Context, names []string) []string {
-	objects, err := l.guard.List(ctx, Query{Kind: Endpoints, States: true})
-	texts := make([]string, len(names))
-	for i, name := range names {
-		texts[i] = explain(name, objects.Endpoints, err)
-	}
-	return texts
-}
-
-func explain(name string, endpoints []Endpoint, err error) string {
-	if err != nil {
-		return fmt.Sprintf("HNS cannot be asked about endpoint %q: %v", name, err)
-	}
-	i := slices.IndexFunc(endpoints, func(e Endpoint) bool { return e.Name == name })
-	if i < 0 {
-		return fmt.Sprintf("HNS has no endpoint %q: another program deleted it, or HNS was restarted and forgot it", name)
-	}
-	e := endpoints[i]
-	text := fmt.Sprintf("HNS endpoint %q (%s) has state %v", name, e.ID, e.State)
-	if e.Namespace.IsZero() {
-		return text + " and is in no namespace"
-	}
-	return text + " and is in namespace " + e.Namespace.String()
-}

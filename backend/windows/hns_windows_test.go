@@ -281,7 +281,7 @@ func TestHCNShowsTheState(t *testing.T) {
 	if err := s.SetState(link.Extra["hns-endpoint"], fakehns.StateSharing); err != nil {
 		t.Fatal(err)
 	}
-	if text := l.Explain(t.Context(), []string{link.Name})[0]; !strings.Contains(text, "state 3") {
-		t.Errorf("%q does not tell the state", text)
+	if e, err := l.Endpoints(t.Context()); err != nil || len(e) != 1 || e[0].Name != link.Name || e[0].State != 3 {
+		t.Errorf("%+v, %v; want state 3", e, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/internal/derive"
 	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/podnettest"
 )
 
 // HN-29: something is there before the ADD.
@@ -86,10 +87,10 @@ func TestEndpointsInTheWay(t *testing.T) {
 			if want := test.want == adopted || test.want == ignored; there != want {
 				t.Errorf("the endpoint is there: %v, want %v", there, want)
 			}
-			if err := l.Check(t.Context(), record(req, link)); err != nil {
+			if err := l.Check(t.Context(), podnettest.RecordOf(req, link)); err != nil {
 				t.Error(err)
 			}
-			if err := l.Unlink(t.Context(), record(req, link)); err != nil {
+			if err := l.Unlink(t.Context(), podnettest.RecordOf(req, link)); err != nil {
 				t.Error(err)
 			}
 		})

@@ -12,7 +12,6 @@ import (
 	"github.com/antrea-lite/podnet/backend/windows/hnstest"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
-	"github.com/antrea-lite/podnet/podnet/podnettest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -71,10 +70,6 @@ func (c *changing) CreateEndpoint(ctx context.Context, e windows.Endpoint) (wind
 	e, err := c.HNS.CreateEndpoint(ctx, e)
 	e.Addresses = []netip.Prefix{netip.MustParsePrefix("10.1.2.99/24")}
 	return e, err
-}
-
-func record(req podnet.Request, link podnet.Link) ifstore.Interface {
-	return podnettest.RecordOf(req, link)
 }
 
 // guid reads what a test itself made; t may be nil.
