@@ -34,7 +34,11 @@ PEER          := github.com/containernetworking/plugins
 PEER_VERSION  = $(shell $(GO) list -m -f '{{.Version}}' $(PEER))
 
 .DEFAULT_GOAL := help
-.PHONY: help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean \
+# Random events against the real code in virtual time (docs/testing.md); a thousand of them are among the unit tests.
+SCHEDULES  ?= 20000
+SIMFLAGS   ?=
+
+.PHONY: sim help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean \
 	wine-deps wine wine-race
 
 help: ## this text
@@ -51,6 +55,7 @@ help: ## this text
 	@echo '  make e2e-kernel RUN=TestRestart       the same on the kernel datapath, in a QEMU guest'
 	@echo '  make bench BENCHFLAGS="-n 50 -o json" fewer Pods, figures for a program'
 	@echo '  make fuzz FUZZTIME=10000000x           longer fuzzing of each target'
+	@echo '  make sim SIMFLAGS="-seed 7"            one random schedule and its story'
 	@echo
 	@echo 'Root is needed for demo, bench, e2e and those unit tests that make network namespaces.'
 	@echo 'All of it happens in private namespaces: nothing of it is seen on the machine.'
@@ -104,6 +109,12 @@ wine: wine-deps ## every package's tests as a Windows program, under Wine
 wine-race: wine-deps ## the same with the race detector
 	@echo '== unit tests, windows/amd64 under Wine (-race)'
 	@CGO_ENABLED=1 CC=x86_64-w64-mingw32-gcc $(WINE_TEST) -race $(WINEPKG)
+
+sim: ## random schedules in virtual time: SCHEDULES=100000, SIMFLAGS='-from 1' or '-seed 7'
+	@echo '== simulation ($(SCHEDULES) schedules)'
+	@$(GO) test -c -trimpath -o bin/sim.test ./e2e/sim
+	@# A panic of the code under test ends the run; its goroutines name the seed.
+	@cd e2e/sim && GODEBUG=tracebacklabels=1 ../../bin/sim.test -test.timeout 0 -test.run 'TestSchedules|TestOne' -test.v -schedules $(SCHEDULES) $(SIMFLAGS)
 
 fuzz: ## each fuzz target for FUZZTIME inputs
 	@echo '== fuzz ($(FUZZTIME) each)'
