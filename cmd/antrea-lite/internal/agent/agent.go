@@ -41,9 +41,11 @@ type agent struct {
 	ovs     *vswitch.Client
 	of      *ofclient.Client
 	flows   *podflows.Installer
+	linker  nodeLinker
 	net     *podnet.Network
 	keeper  *keeper
 	events  *podEvents
+	host    []hostPart
 
 	restored atomic.Bool   // the interfaces of the bridge are known
 	dbWake   chan struct{} // one token: OVSDB came (back)
@@ -84,6 +86,13 @@ func Run(ctx context.Context, conf *config.Config, node config.Node, version str
 	return a.run(ctx, listener, page)
 }
 
+// hostPart is a part that only one platform has.
+type hostPart struct {
+	name  string
+	run   func(context.Context) error
+	check func() error
+}
+
 func ranges(node config.Node) []ipam.Range {
 	out := make([]ipam.Range, len(node.PodCIDRs))
 	for i, p := range node.PodCIDRs {
@@ -107,17 +116,16 @@ func (a *agent) compose() (err error) {
 	if a.flows, err = podflows.New(podflows.Config{Sender: a.of, Node: podflows.Node{PodCIDRs: a.node.PodCIDRs}}); err != nil {
 		return err
 	}
-	linker, err := newLinker(a.conf)
-	if err != nil {
+	if a.linker, err = a.newLinker(); err != nil {
 		return err
 	}
 	store := ifstore.New()
-	readiness, err := a.readiness(linker, store)
+	readiness, err := a.readiness(store)
 	if err != nil {
 		return err
 	}
 	a.net, err = podnet.New(podnet.Config{
-		Linker: linker, Readiness: readiness,
+		Linker: a.linker, Readiness: readiness,
 		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: portTable{a.of},
 		Store: store, Events: a.events, Observer: a.metrics.Network(a.conf.PortReadiness),
 		NotReadyAfter: time.Duration(a.conf.NotReadyAfter), RetryInterval: time.Duration(a.conf.RetryInterval), SweepInterval: time.Duration(a.conf.SyncPeriod),
@@ -134,12 +142,17 @@ func (a *agent) compose() (err error) {
 	a.keeper = &keeper{ovs: a.ovs, flows: a.flows, bridgeName: a.conf.Bridge, cidrs: a.node.PodCIDRs, period: time.Duration(a.conf.SyncPeriod),
 		conf: gateway.Config{Name: a.conf.Gateway.Name, MTU: a.conf.MTU, Addresses: addresses},
 		wake: make(chan struct{}, 1), numbered: make(chan struct{})}
-	a.health = health.New(
-		health.Part{Name: "ovsdb", Check: a.checkOVSDB},
-		health.Part{Name: "gateway", Check: a.keeper.check, Limits: true},
-		health.Part{Name: "interfaces", Check: a.Started},
-		health.Part{Name: "openflow", Check: a.checkOpenFlow, Limits: true},
-	)
+	a.host = a.hostParts()
+	parts := []health.Part{
+		{Name: "ovsdb", Check: a.checkOVSDB},
+		{Name: "gateway", Check: a.keeper.check, Limits: true},
+		{Name: "interfaces", Check: a.Started},
+		{Name: "openflow", Check: a.checkOpenFlow, Limits: true},
+	}
+	for _, h := range a.host {
+		parts = append(parts, health.Part{Name: h.name, Check: h.check})
+	}
+	a.health = health.New(parts...)
 	return nil
 }
 
@@ -181,6 +194,9 @@ func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
 		defer w.Close()
 		return a.keeper.watchPort(ctx, w)
 	})
+	for _, h := range a.host {
+		part(h.name, h.run)
+	}
 	part("interfaces", a.restore)
 	part("openflow", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.of.Run) })
 	part("audit", a.audit)
@@ -271,7 +287,7 @@ func (a *agent) pageHandler() http.Handler {
 // socketHandler serves the CNI verbs and the questions of the sub-commands.
 func (a *agent) socketHandler() http.Handler {
 	mux := http.NewServeMux()
-	cniserver.New(cniserver.Config{Network: &cniNetwork{net: a.net}, Gate: a, Observe: a.metrics.Call}).Register(mux)
+	cniserver.New(cniserver.Config{Network: &cniNetwork{net: a.net, pods: newPods(a.net)}, Gate: a, Observe: a.metrics.Call}).Register(mux)
 	a.registerQueries(mux)
 	return mux
 }

@@ -1,12 +1,12 @@
 package agent
 
 import (
+	"context"
 	"time"
 
 	"github.com/antrea-lite/podnet/backend/linux"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
 	"github.com/antrea-lite/podnet/ifstore"
-	"github.com/antrea-lite/podnet/ofclient/ofp"
 	"github.com/antrea-lite/podnet/podnet"
 	"github.com/antrea-lite/podnet/podnet/async"
 )
@@ -14,7 +14,8 @@ import (
 // osLinker is the platform's backend; podnet looks for more than podnet.Linker in it.
 type osLinker = linux.Linker
 
-func newLinker(conf *config.Config) (nodeLinker, error) {
+func (a *agent) newLinker() (nodeLinker, error) {
+	conf := a.conf
 	userspace := conf.Datapath == "netdev"
 	linker, err := linux.NewLinker(linux.Config{HostPrefix: conf.HostPrefix, MTU: conf.MTU,
 		DisableTXChecksum: userspace, QuietHost: userspace, LateDevices: conf.PortReadiness == config.Async})
@@ -22,7 +23,7 @@ func newLinker(conf *config.Config) (nodeLinker, error) {
 }
 
 // readiness waits for the numbers within ADD, or lets ADD return before.
-func (a *agent) readiness(linker nodeLinker, store *ifstore.Store) (podnet.PortReadiness, error) {
+func (a *agent) readiness(store *ifstore.Store) (podnet.PortReadiness, error) {
 	if a.conf.PortReadiness != config.Async {
 		return linux.NewReadiness(linux.ReadinessConfig{
 			Ports: a.ovs, Watches: []linux.NameWatch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: portTable{a.of}.describe,
@@ -30,15 +31,28 @@ func (a *agent) readiness(linker nodeLinker, store *ifstore.Store) (podnet.PortR
 		}), nil
 	}
 	return linux.NewAsyncReadiness(linux.AsyncReadinessConfig{
-		Linker: linker.osLinker, Interface: store.ByName, Ports: portTable{a.of}.live, Nudge: a.ovs.Nudge,
+		Linker: a.linker.osLinker, Interface: store.ByName, Ports: portTable{a.of}.listed, Nudge: a.ovs.Nudge,
 		Watches:       []async.Watch{a.of.WatchPorts(), a.ovs.WatchOFPorts()},
 		NotReadyAfter: time.Duration(a.conf.NotReadyAfter),
 		Queue:         async.QueueConfig{MaxRetry: time.Duration(a.conf.RetryInterval)},
 	})
 }
 
-// live is what the OpenFlow session last told of a port, for package async.
-func (t portTable) live(name string) (async.PortState, bool) {
-	p, ok := t.of.Port(name)
-	return async.PortState{Number: p.Number, Live: p.State&ofp.PortStateLive != 0}, ok
+// hostParts are the parts that only this platform has.
+func (a *agent) hostParts() []hostPart { return nil }
+
+// newPods returns podnet as it is: on Linux every container that asks has a namespace of its own.
+func newPods(n *podnet.Network) pods { return direct{n} }
+
+type direct struct{ *podnet.Network }
+
+// Delete implements pods. A DEL needs no namespace; often it is gone.
+func (d direct) Delete(ctx context.Context, key ifstore.Key, _ string) error {
+	return d.Network.Delete(ctx, key)
+}
+
+// CheckAgainst implements pods. The same namespace may be given by another path.
+func (d direct) CheckAgainst(ctx context.Context, key ifstore.Key, want podnet.Want) error {
+	want.NetNS = ""
+	return d.Network.CheckAgainst(ctx, key, want)
 }

@@ -2,19 +2,55 @@ package agent
 
 import (
 	"errors"
+	"time"
 
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-lite/podnet/backend/windows"
+	"github.com/antrea-lite/podnet/backend/windows/hostif"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/async"
 )
 
 // osLinker is the platform's backend; podnet looks for more than podnet.Linker in it.
-type osLinker struct{ podnet.Linker }
+type osLinker = windows.Linker
 
-var errNoBackend = errors.New("the antrea-lite agent does not run on Windows yet: the HNS backend is missing; embed package podnet, or run the agent on Linux")
+func (a *agent) newLinker() (nodeLinker, error) {
+	linker, err := windows.NewLinker(windows.Config{
+		HNS: windows.NewHCN(), Network: HNSNetwork(a.conf, a.node), HostPrefix: a.conf.HostPrefix, MTU: a.conf.MTU,
+		ObserveCall: func(c windows.Call) { a.metrics.HNSCall(string(c.Op), c.Err, c.Left, c.Duration) },
+	})
+	return nodeLinker{osLinker: linker}, err
+}
 
-func newLinker(*config.Config) (nodeLinker, error) { return nodeLinker{}, errNoBackend }
+// readiness waits for the numbers after ADD has answered: a Pod's vNIC appears
+// only with its container.
+func (a *agent) readiness(*ifstore.Store) (podnet.PortReadiness, error) {
+	conf := windows.ReadinessConfig{
+		Rows: a.ovs, Adapters: hostif.List, Listed: portTable{a.of}.listed,
+		Watches:       []async.Watch{a.of.WatchPorts(), a.ovs.WatchOFPorts()},
+		Endpoints:     a.linker.Endpoints,
+		NotReadyAfter: time.Duration(a.conf.NotReadyAfter),
+		Queue:         async.QueueConfig{MaxRetry: time.Duration(a.conf.RetryInterval)},
+	}
+	mtu, err := hostif.NewMTUSetter()
+	switch {
+	case err == nil:
+		conf.LateSteps = append(conf.LateSteps, windows.MTUStep(mtu.SetMTU))
+	case errors.Is(err, errors.ErrUnsupported):
+		klog.Background().Error(err, "The MTU of Pods' interfaces is left as Windows chooses it")
+	default:
+		return nil, err
+	}
+	return windows.NewReadiness(conf)
+}
 
-func (a *agent) readiness(nodeLinker, *ifstore.Store) (podnet.PortReadiness, error) {
-	return nil, errNoBackend
+// newPods puts before podnet what knows that a Pod's other containers ask, too.
+func newPods(n *podnet.Network) pods { return windows.NewSandboxes(n) }
+
+// hostParts are the parts that only this platform has.
+func (a *agent) hostParts() []hostPart {
+	h := newHNSKeeper(a)
+	return []hostPart{{name: "HNS network", run: h.run, check: h.check}}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient"
+	"github.com/antrea-lite/podnet/ofclient/ofp"
 	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/async"
 )
 
 // extraNetwork is where an interface remembers the name of its CNI network.
@@ -38,9 +40,17 @@ func (l nodeLinker) Link(ctx context.Context, req podnet.Request) (podnet.Link, 
 	return link, nil
 }
 
+// pods is where ADD, DEL and CHECK go: podnet, or what the platform puts before it.
+type pods interface {
+	Add(ctx context.Context, req podnet.Request) (ifstore.Interface, error)
+	Delete(ctx context.Context, key ifstore.Key, netNS string) error
+	CheckAgainst(ctx context.Context, key ifstore.Key, want podnet.Want) error
+}
+
 // cniNetwork is podnet for the CNI server: it keeps GC within one CNI network.
 type cniNetwork struct {
-	net *podnet.Network
+	net  *podnet.Network
+	pods pods
 
 	// starting is held by a GC, and shared for the moment in which an ADD
 	// begins: a GC keeps the ADDs that run, and none begins unseen by it.
@@ -53,7 +63,7 @@ type cniNetwork struct {
 func (n *cniNetwork) Add(ctx context.Context, network string, req podnet.Request) (ifstore.Interface, error) {
 	n.count(req.Key, 1)
 	defer n.count(req.Key, -1)
-	return n.net.Add(context.WithValue(ctx, networkKey{}, network), req)
+	return n.pods.Add(context.WithValue(ctx, networkKey{}, network), req)
 }
 
 func (n *cniNetwork) count(key ifstore.Key, delta int) {
@@ -73,16 +83,16 @@ func (n *cniNetwork) count(key ifstore.Key, delta int) {
 }
 
 // Delete implements cniserver.Network.
-func (n *cniNetwork) Delete(ctx context.Context, key ifstore.Key) error {
-	return n.net.Delete(ctx, key)
+func (n *cniNetwork) Delete(ctx context.Context, key ifstore.Key, netNS string) error {
+	return n.pods.Delete(ctx, key, netNS)
 }
 
 // Check implements cniserver.Network.
-func (n *cniNetwork) Check(ctx context.Context, key ifstore.Key, want *cniapi.Want) error {
+func (n *cniNetwork) Check(ctx context.Context, key ifstore.Key, netNS string, want *cniapi.Want) error {
+	w := podnet.Want{NetNS: netNS}
 	if want == nil {
-		return n.net.Check(ctx, key)
+		return n.pods.CheckAgainst(ctx, key, w)
 	}
-	w := podnet.Want{}
 	if want.MAC != "" {
 		mac, err := ifstore.ParseMAC(want.MAC)
 		if err != nil {
@@ -93,7 +103,7 @@ func (n *cniNetwork) Check(ctx context.Context, key ifstore.Key, want *cniapi.Wa
 	for _, p := range want.IPs {
 		w.IPs = append(w.IPs, p.Addr())
 	}
-	return n.net.CheckAgainst(ctx, key, w)
+	return n.pods.CheckAgainst(ctx, key, w)
 }
 
 // GC implements cniserver.Network. The runtime names the valid attachments of
@@ -122,6 +132,12 @@ type portTable struct{ of *ofclient.Client }
 func (t portTable) PortState(name string) (uint32, bool) {
 	p, ok := t.of.Port(name)
 	return p.Number, ok
+}
+
+// listed is the latest state of a port, for a readiness that waits for it.
+func (t portTable) listed(name string) (async.PortState, bool) {
+	p, ok := t.of.Port(name)
+	return async.PortState{Number: p.Number, Live: p.State&ofp.PortStateLive != 0}, ok
 }
 
 // describe words what the session last told about a port.

@@ -126,7 +126,7 @@ func (s *Server) undo(ctx context.Context, iface ifstore.Interface, cause error)
 	log.Info("The result of ADD did not arrive, undoing it", "cause", cause)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
-	if err := s.conf.Network.Delete(ctx, iface.Key); err != nil {
+	if err := s.conf.Network.Delete(ctx, iface.Key, iface.NetNS); err != nil {
 		log.Error(err, "Cannot undo the ADD; the sweep for dead containers will")
 	}
 }

@@ -27,8 +27,9 @@ const (
 // Network does the work. Methods may be called concurrently.
 type Network interface {
 	Add(ctx context.Context, network string, req podnet.Request) (ifstore.Interface, error)
-	Delete(ctx context.Context, key ifstore.Key) error
-	Check(ctx context.Context, key ifstore.Key, want *cniapi.Want) error
+	// Delete and Check get CNI_NETNS, too: on Windows it says whose network a container has.
+	Delete(ctx context.Context, key ifstore.Key, netNS string) error
+	Check(ctx context.Context, key ifstore.Key, netNS string, want *cniapi.Want) error
 	// GC removes the interfaces of that network that are not in valid.
 	GC(ctx context.Context, network string, valid []ifstore.Key) error
 }
@@ -67,10 +68,10 @@ func New(conf Config) *Server {
 func (s *Server) Register(mux *http.ServeMux) {
 	mux.HandleFunc("POST "+cniapi.PathAdd, s.add)
 	mux.HandleFunc("POST "+cniapi.PathDelete, s.simple("DEL", func(ctx context.Context, req *cniapi.Request) error {
-		return s.conf.Network.Delete(ctx, key(req.Attachment))
+		return s.conf.Network.Delete(ctx, key(req.Attachment), req.NetNS)
 	}))
 	mux.HandleFunc("POST "+cniapi.PathCheck, s.simple("CHECK", func(ctx context.Context, req *cniapi.Request) error {
-		return s.conf.Network.Check(ctx, key(req.Attachment), req.Want)
+		return s.conf.Network.Check(ctx, key(req.Attachment), req.NetNS, req.Want)
 	}))
 	mux.HandleFunc("POST "+cniapi.PathGC, s.simple("GC", func(ctx context.Context, req *cniapi.Request) error {
 		valid := make([]ifstore.Key, len(req.Valid))

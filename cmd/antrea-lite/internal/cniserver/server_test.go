@@ -52,7 +52,7 @@ func (n *network) Add(ctx context.Context, name string, req podnet.Request) (ifs
 	return ifstore.Interface{Key: req.Key, Name: "pod1", Created: time.Now()}, nil
 }
 
-func (n *network) Delete(ctx context.Context, key ifstore.Key) error {
+func (n *network) Delete(ctx context.Context, key ifstore.Key, _ string) error {
 	n.note("delete " + key.String())
 	var err error
 	if n.del != nil {
@@ -62,7 +62,7 @@ func (n *network) Delete(ctx context.Context, key ifstore.Key) error {
 	return err
 }
 
-func (n *network) Check(context.Context, ifstore.Key, *cniapi.Want) error { return n.check }
+func (n *network) Check(context.Context, ifstore.Key, string, *cniapi.Want) error { return n.check }
 
 func (n *network) GC(_ context.Context, name string, valid []ifstore.Key) error {
 	return n.gc(name, valid)

@@ -35,6 +35,7 @@ type Metrics struct {
 	dropped  *prometheus.CounterVec   // what
 	transact *prometheus.HistogramVec // kind, outcome
 	changes  *prometheus.HistogramVec // kind
+	hns      *prometheus.HistogramVec // operation, outcome
 	events   *prometheus.CounterVec   // type
 	audits   *prometheus.CounterVec   // outcome
 }
@@ -57,6 +58,7 @@ func New(version string) *Metrics {
 	m.dropped = counter(m.reg, "openflow_messages_dropped_total", "OpenFlow messages that were not used.", "what")
 	m.transact = m.histogram("ovsdb_transaction_duration_seconds", "Duration of OVSDB transactions.", call, "kind", "outcome")
 	m.changes = m.histogram("ovsdb_transaction_changes", "Changes joined in one OVSDB transaction.", prometheus.ExponentialBuckets(1, 2, 10), "kind")
+	m.hns = m.histogram("hns_call_duration_seconds", "Windows: duration of calls to the Host Network Service by outcome: ok, error, or late when nobody waited any more.", call, "operation", "outcome")
 	m.events = counter(m.reg, "pod_events_total", "Events for Pods: NetworkNotReady, NetworkReady.", "type")
 	m.audits = counter(m.reg, "flow_audits_total", "Times the flows were read back after a reconnect: clean, repaired or failed.", "outcome")
 	build := gauge(m.reg, "build_info", "Always 1.", "version")
