@@ -5,7 +5,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 # Everything but the scenarios, which need the binaries and run in goals of their own.
-UNIT      = $(shell $(GO) list ./... | grep -v /e2e$$)
+UNIT      = $(shell $(GO) list ./... | grep -v -e /e2e$$ -e /e2e/wine$$)
 # A count, not a time: since the time limit of go test -fuzz may end a target in the
 # middle of an input, which it then reports as a failure ("context deadline exceeded").
 FUZZTIME  ?= 50000x
@@ -115,6 +115,18 @@ sim: ## random schedules in virtual time: SCHEDULES=100000, SIMFLAGS='-from 1' o
 	@$(GO) test -c -trimpath -o bin/sim.test ./e2e/sim
 	@# A panic of the code under test ends the run; its goroutines name the seed.
 	@cd e2e/sim && GODEBUG=tracebacklabels=1 ../../bin/sim.test -test.timeout 0 -test.run 'TestSchedules|TestOne' -test.v -schedules $(SCHEDULES) $(SIMFLAGS)
+
+.PHONY: windows e2e-wine
+
+windows: ## the same two for Windows, bin/antrea-lite.exe and bin/antrea-lite-cni.exe
+	@GOOS=windows GOARCH=amd64 $(BUILD) -o bin/ ./cmd/antrea-lite ./cmd/antrea-lite-cni
+
+e2e-wine: deps wine-deps windows ## scenarios of a Windows node under Wine: fake HNS, real Open vSwitch
+	@echo '== scenarios, windows/amd64 under Wine'
+	@GOOS=windows GOARCH=amd64 $(BUILD) -o bin/ ./e2e/wine/piperelay
+	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/e2e-wine.test ./e2e/wine
+	@bin/e2e-wine.test -agent=bin/antrea-lite.exe -cni=bin/antrea-lite-cni.exe -relay=bin/piperelay.exe -prefix=e2e/wine/prefix \
+		-test.run '$(RUN)' -test.parallel 4 $(E2EFLAGS)
 
 fuzz: ## each fuzz target for FUZZTIME inputs
 	@echo '== fuzz ($(FUZZTIME) each)'

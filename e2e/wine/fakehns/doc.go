@@ -13,7 +13,7 @@
 // the Linux side.
 //
 // It keeps networks, endpoints and namespaces with the conditions between them
-// that a CNI plugin meets: addresses out of the subnet or taken, names taken,
+// that a CNI plugin meets: addresses out of the subnet or taken,
 // a second attachment, objects that are gone, handles that outlive their object.
 // What it answers comes from Microsoft's documentation of HCN, from what hcsshim
 // expects, and from logs in public bug reports. It does not show that a real

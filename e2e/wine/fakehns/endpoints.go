@@ -19,7 +19,8 @@ func (s *Server) newNetwork(o Object) *Reply {
 	return nil
 }
 
-// newEndpoint completes an endpoint's document and says why it cannot be made, or nil.
+// newEndpoint completes an endpoint's document and says why it cannot be made, or
+// nil. HNS lets endpoints share a name, not an address.
 func (s *Server) newEndpoint(o Object, inNetwork uint64) *Reply {
 	h, ok := s.handles[inNetwork]
 	if !ok || h.kind != network {
@@ -30,11 +31,6 @@ func (s *Server) newEndpoint(o Object, inNetwork uint64) *Reply {
 		return Fail(NetworkNotFound, "The network was not found. ")
 	}
 	o["HostComputeNetwork"] = s.shown(h.id)
-	for _, e := range s.objects[endpoint] {
-		if e.id("HostComputeNetwork") == h.id && o.Name() != "" && e.Name() == o.Name() {
-			return Fail(ObjectExists, "The object already exists. ")
-		}
-	}
 	for _, c := range o.list("IpConfigurations") {
 		ip, err := netip.ParseAddr(c.text("IpAddress"))
 		if err != nil || !inSubnets(n, ip) {

@@ -176,7 +176,6 @@ func TestRefusals(t *testing.T) {
 		code uint32
 		json string
 	}{
-		{ObjectExists, endpointJSON("a", "10.0.0.3")},
 		{AddressInvalid, endpointJSON("b", "10.0.0.2")},
 		{InvalidIP, endpointJSON("b", "10.0.1.2")},
 		{InvalidIP, endpointJSON("b", "ten")},
@@ -186,7 +185,7 @@ func TestRefusals(t *testing.T) {
 	}
 	c.refused(InvalidHandle, "HcnCreateEndpoint", 7, noID, `{}`)
 	c.refused(NotImplemented, "HcnCreateGuestNetworkService", 0, noID, `{}`)
-	if len(s.Endpoints()) != 1 || s.Calls("HcnCreateEndpoint") != 7 {
+	if len(s.Endpoints()) != 1 || s.Calls("HcnCreateEndpoint") != 6 {
 		t.Errorf("%d endpoints after %d calls", len(s.Endpoints()), s.Calls("HcnCreateEndpoint"))
 	}
 	s.SetNotFound(EndpointNotFound)
@@ -332,4 +331,34 @@ func TestFaults(t *testing.T) {
 		t.Fatalf("again: %s, %v", addr, err)
 	}
 	c.refused(ElementNotFound, "HcnDeleteEndpoint", 0, id)
+}
+
+func TestOtherProgramsOfTheNode(t *testing.T) {
+	s, c := start(t)
+	n, err := s.CreateNetwork(`{"Name":"pods"}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.CreateEndpoint(n, endpointJSON("a", "10.0.0.2"))
+	if err != nil || s.Endpoint("a").ID() != e || s.Endpoint("b") != nil {
+		t.Fatalf("endpoint %s, %v; %v", e, err, s.Endpoints())
+	}
+	if _, err := s.CreateEndpoint(n, endpointJSON("b", "10.0.0.2")); err == nil || !strings.Contains(err.Error(), "reserved") {
+		t.Errorf("address taken: %v", err)
+	}
+	ns, err := s.CreateNamespace()
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := c.ok("HcnOpenNamespace", 0, ns).handle
+	c.ok("HcnModifyNamespace", h, "", attachJSON("Add", e))
+	c.ok("HcnCloseNamespace", h, "")
+	for _, id := range []string{ns, e, n} {
+		if err := s.Delete(strings.ToUpper(id)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := s.Delete(n); err == nil || len(s.Networks()) != 0 || s.OpenHandles() != 0 {
+		t.Errorf("%v, %d handles", err, s.OpenHandles())
+	}
 }
