@@ -1,0 +1,77 @@
+package kube
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+// askFirst is how long an API server may keep the agent waiting when there is a
+// copy of the Node to go on with.
+const askFirst = 5 * time.Second
+
+// OwnNode returns this machine's Node as WaitNode does. A copy at path, which
+// should die with the boot as Pods do, stands in for an API server that is away:
+// the ranges of a Node never change in its life, and Pods that run on it have to
+// be served after a restart of the agent.
+func OwnNode(ctx context.Context, client kubernetes.Interface, name, path string) (Node, error) {
+	cached, err := load(path, name)
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, askFirst)
+		node, err := getNode(limited, client, name)
+		cancel()
+		if err != nil {
+			klog.FromContext(ctx).Info("The API server is away; going on with what it said before", "node", name, "podCIDRs", cached.PodCIDRs, "err", err)
+			return cached, nil
+		}
+		return node, save(path, node)
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		klog.FromContext(ctx).Info("The copy of the Node is not usable; asking the API server", "path", path, "err", err)
+	}
+	node, err := WaitNode(ctx, client, name)
+	if err != nil {
+		return node, err
+	}
+	return node, save(path, node)
+}
+
+func load(path, name string) (Node, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return Node{}, err
+	}
+	var node Node
+	if err := json.Unmarshal(b, &node); err != nil {
+		return Node{}, err
+	}
+	if node.Name != name || len(node.PodCIDRs) == 0 {
+		return Node{}, fmt.Errorf("it is of Node %q with ranges %v", node.Name, node.PodCIDRs)
+	}
+	return node, nil
+}
+
+func save(path string, node Node) error {
+	b, err := json.Marshal(node)
+	if err == nil {
+		err = os.MkdirAll(filepath.Dir(path), 0o755)
+	}
+	if err == nil {
+		temp := path + ".tmp"
+		if err = os.WriteFile(temp, b, 0o644); err == nil {
+			err = os.Rename(temp, path)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("keep a copy of Node %s: %w", node.Name, err)
+	}
+	return nil
+}
