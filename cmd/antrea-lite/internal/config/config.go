@@ -35,10 +35,15 @@ type Config struct {
 	OVSRunDir string `json:"ovsRunDir,omitempty"`
 
 	Gateway Gateway `json:"gateway,omitzero"`
-	// MTU of the Pods' interfaces and the gateway.
+	// MTU of the Pods' interfaces and the gateway. 0: 1500, or in a cluster what the uplink leaves.
 	MTU int `json:"mtu,omitempty"`
 	// HostPrefix begins the names of the Pods' host interfaces.
 	HostPrefix string `json:"hostPrefix,omitempty"`
+
+	// Kubernetes makes the agent one of a cluster.
+	Kubernetes Kubernetes `json:"kubernetes,omitzero"`
+	// Traffic says how Pods of different nodes reach each other, in a cluster.
+	Traffic Traffic `json:"traffic,omitzero"`
 
 	// HNS is used on Windows only.
 	HNS HNS `json:"hns,omitzero"`
@@ -69,6 +74,36 @@ type Config struct {
 	Verbosity int `json:"verbosity,omitempty"`
 }
 
+// Kubernetes says of which cluster the node is.
+type Kubernetes struct {
+	// NodeName is the name of this machine's Node object. When set, Pod ranges come
+	// from the Node, and Pods get events and a condition.
+	NodeName string `json:"nodeName,omitempty"`
+	// Kubeconfig is a file; empty: the ServiceAccount of the agent's own Pod.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// UnavailableAfter is how long ADDs may be impossible before CNI's STATUS says
+	// so, which makes the Node NotReady.
+	UnavailableAfter Duration `json:"unavailableAfter,omitempty"`
+}
+
+// Modes of traffic between nodes, and kinds of tunnels.
+const (
+	NoEncap = "noEncap"
+	Encap   = "encap"
+	Geneve  = "geneve"
+	VXLAN   = "vxlan"
+)
+
+// Traffic says how Pods of different nodes reach each other.
+type Traffic struct {
+	// Mode is noEncap (routes between nodes that share a link) or encap (a tunnel).
+	Mode string `json:"mode,omitempty"`
+	// Tunnel is geneve or vxlan.
+	Tunnel string `json:"tunnel,omitempty"`
+	// NoMasquerade leaves the source addresses of packets that leave the cluster alone.
+	NoMasquerade bool `json:"noMasquerade,omitempty"`
+}
+
 // HNS names the network of the Host Network Service on Windows.
 type HNS struct {
 	// Network is the name of the Transparent network that has Open vSwitch's extension.
@@ -92,9 +127,10 @@ func Default() *Config {
 		Bridge:         "br-int",
 		Datapath:       "system",
 		Gateway:        Gateway{Name: gatewayNamed},
-		MTU:            1500,
 		HostPrefix:     "pod",
 		HNS:            HNS{Network: "antrea-lite"},
+		Kubernetes:     Kubernetes{UnavailableAfter: Duration(time.Minute)},
+		Traffic:        Traffic{Mode: NoEncap, Tunnel: Geneve},
 		MetricsAddress: "127.0.0.1:10351",
 		PortReadiness:  defaultReadiness,
 		NotReadyAfter:  Duration(30 * time.Second),

@@ -18,6 +18,8 @@ const (
 	// maxHostPrefix leaves at least 12 characters of hash, so that two Pods do not meet.
 	maxHostPrefix = 4
 
+	defaultMTU = 1500
+
 	minMTU4 = 576  // RFC 791
 	minMTU6 = 1280 // RFC 8200
 	maxMTU  = 65535
@@ -32,7 +34,7 @@ type Node struct {
 // Check verifies every setting and returns what they mean. The first mistake
 // is the error; it names the key, the value and the remedy.
 func (c *Config) Check() (Node, error) {
-	for _, check := range []func() error{c.checkNames, c.checkEndpoints, c.checkPaths, c.checkNumbers} {
+	for _, check := range []func() error{c.checkNames, c.checkEndpoints, c.checkPaths, c.checkNumbers, c.checkCluster} {
 		if err := check(); err != nil {
 			return Node{}, err
 		}
@@ -50,6 +52,9 @@ func (c *Config) Check() (Node, error) {
 		}
 		node.PodCIDRs = append(node.PodCIDRs, p)
 		node.Gateways = append(node.Gateways, p.Addr().Next())
+	}
+	if len(node.PodCIDRs) == 0 && c.Kubernetes.NodeName != "" {
+		return node, nil // the Node object has them
 	}
 	if len(node.PodCIDRs) == 0 {
 		return Node{}, fmt.Errorf("podCIDRs: missing: give this node's Pod range in the configuration file or with --pod-cidrs 10.10.0.0/24")
@@ -106,12 +111,30 @@ func (c *Config) checkGateways(node *Node) error {
 }
 
 func (c *Config) checkMTU(node Node) error {
+	if c.MTU == 0 {
+		c.MTU = defaultMTU
+	}
 	low, why := minMTU4, "IPv4"
 	if slices.ContainsFunc(node.PodCIDRs, func(p netip.Prefix) bool { return p.Addr().Is6() }) {
 		low, why = minMTU6, "IPv6"
 	}
 	if c.MTU < low || c.MTU > maxMTU {
 		return fmt.Errorf("mtu: %d: %s needs at least %d, and %d is the most", c.MTU, why, low, maxMTU)
+	}
+	return nil
+}
+
+func (c *Config) checkCluster() error {
+	t := c.Traffic
+	switch {
+	case t.Mode != NoEncap && t.Mode != Encap:
+		return fmt.Errorf("traffic.mode: %q is unknown: use noEncap or encap", t.Mode)
+	case t.Tunnel != Geneve && t.Tunnel != VXLAN:
+		return fmt.Errorf("traffic.tunnel: %q is unknown: use geneve or vxlan", t.Tunnel)
+	case c.Kubernetes.UnavailableAfter < 0:
+		return fmt.Errorf("kubernetes.unavailableAfter: %s is negative: use 0s to tell at once", c.Kubernetes.UnavailableAfter)
+	case c.Kubernetes.NodeName == "" && c.Kubernetes.Kubeconfig != "":
+		return fmt.Errorf("kubernetes.kubeconfig: %q without kubernetes.nodeName: name this machine's Node (--node-name)", c.Kubernetes.Kubeconfig)
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func TestKeeperFollowsTheNodes(t *testing.T) {
 	device(t, "uplink", "192.0.2.1/24")
 	device(t, "gw0", "10.1.0.1/24")
 	c := &cluster{}
-	k := New(Config{Mode: NoEncap, Gateway: "gw0", Own: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}, MTU: 1500, Masquerade: true, Period: time.Hour}, c.get)
+	k := New(Config{Gateway: "gw0", Own: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}, MTU: 1500, Masquerade: true, Period: time.Hour}, c.get)
 	// Routes of an earlier process outlive the time in which the nodes are not known.
 	if _, err := routes.Apply(planRoutes(k.conf, []kube.Node{peer("2")})); err != nil {
 		t.Fatal(err)

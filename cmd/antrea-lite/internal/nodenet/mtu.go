@@ -2,18 +2,6 @@ package nodenet
 
 import "fmt"
 
-// Modes of traffic between nodes.
-const (
-	NoEncap = "noEncap" // routed, as it is
-	Encap   = "encap"   // in a tunnel
-)
-
-// Kinds of tunnels.
-const (
-	Geneve = "geneve"
-	VXLAN  = "vxlan"
-)
-
 // Bytes that a tunnel puts around a Pod's packet, the inner Ethernet header among them.
 const (
 	innerEthernet = 14
@@ -26,14 +14,17 @@ const (
 )
 
 // Overhead returns by how much smaller a Pod's packets must be than those of the
-// network between the nodes.
-func Overhead(mode, tunnel string, outer6 bool) int {
-	if mode != Encap {
+// network between the nodes, for a tunnel of type geneve or vxlan ("": none)
+// between IPv4 or IPv6 addresses.
+func Overhead(tunnel string, outer6 bool) int {
+	n := innerEthernet + outerUDP
+	switch tunnel {
+	case "":
 		return 0
-	}
-	n := innerEthernet + outerUDP + geneveHeader
-	if tunnel == VXLAN {
-		n = innerEthernet + outerUDP + vxlanHeader
+	case "vxlan":
+		n += vxlanHeader
+	default:
+		n += geneveHeader
 	}
 	if outer6 {
 		return n + outerIPv6
@@ -50,7 +41,7 @@ func PodMTU(uplink, overhead int, pod6 bool) (int, error) {
 		low = 1280 // RFC 8200
 	}
 	if mtu < low {
-		return 0, fmt.Errorf("the uplink's MTU %d leaves %d for Pods, %d are needed: raise it, or use noEncap", uplink, mtu, low)
+		return 0, fmt.Errorf("the uplink's MTU %d leaves %d for Pods, %d are needed: raise it, or let nodes route to each other (traffic.mode noEncap)", uplink, mtu, low)
 	}
 	return mtu, nil
 }

@@ -9,13 +9,13 @@ import (
 )
 
 // planRoutes returns the routes of the host to the ranges of the other nodes. A
-// range of a family in which its node has no address is left out in noEncap mode:
+// range of a family in which its node has no address is left out without a tunnel:
 // there is no way to it.
 func planRoutes(conf Config, peers []kube.Node) (list []routes.Route) {
 	for _, n := range peers {
 		for _, cidr := range n.PodCIDRs {
 			r := routes.Route{Dst: cidr}
-			if conf.Mode == Encap {
+			if conf.Encap {
 				// The first address of a range is its node's gateway; none but it stands there.
 				r.Via, r.Device, r.MTU = cidr.Addr().Next(), conf.Gateway, conf.MTU
 			} else if r.Via = n.Address(cidr.Addr()); !r.Via.IsValid() {

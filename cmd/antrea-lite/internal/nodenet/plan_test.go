@@ -20,9 +20,9 @@ func TestPlans(t *testing.T) {
 		got  any
 		want string
 	}{
-		{"noEncap goes by addresses of the same family", planRoutes(Config{Mode: NoEncap, Gateway: "gw0"}, peers),
+		{"noEncap goes by addresses of the same family", planRoutes(Config{Gateway: "gw0"}, peers),
 			"[10.2.0.0/24 via 192.0.2.2 fd00:2::/64 via 2001:db8::2 10.3.0.0/24 via 192.0.2.3]"},
-		{"encap goes into the gateway", planRoutes(Config{Mode: Encap, Gateway: "gw0", MTU: 1450}, peers),
+		{"encap goes into the gateway", planRoutes(Config{Encap: true, Gateway: "gw0", MTU: 1450}, peers),
 			"[10.2.0.0/24 via 10.2.0.1 dev gw0 fd00:2::/64 via fd00:2::1 dev gw0 10.3.0.0/24 via 10.3.0.1 dev gw0 fd00:3::/64 via fd00:3::1 dev gw0]"},
 		{"all Pods are inside", inside([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}, peers), "[10.1.0.0/24 10.2.0.0/24 fd00:2::/64 10.3.0.0/24 fd00:3::/64]"},
 		{"IPv4 between nodes carries both", TunnelPeers(peers, false), "[{192.0.2.2 [10.2.0.0/24 fd00:2::/64]} {192.0.2.3 [10.3.0.0/24 fd00:3::/64]}]"},

@@ -5,20 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"reflect"
 	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/kube"
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/masquerade"
-	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/routes"
 )
 
 // Config says what the Keeper keeps.
 type Config struct {
-	Mode       string // NoEncap or Encap
+	Encap      bool   // a tunnel takes Pods' packets to other nodes
 	Gateway    string // the gateway's interface
 	Own        []netip.Prefix
 	MTU        int           // of Pods
@@ -36,6 +33,7 @@ type Keeper struct {
 	conf  Config
 	peers func() (nodes []kube.Node, known bool)
 	wake  chan struct{}
+	state state // of Run alone
 
 	mu     sync.Mutex
 	err    error // of the last attempt
@@ -70,16 +68,15 @@ func (k *Keeper) Check() error {
 // Run looks until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx)
-	var last state
 	pause := retryMin
 	for {
 		next := k.conf.Period
 		if peers, known := k.peers(); known {
-			now, err := k.look(log, peers, last)
+			err := k.look(log, peers)
 			if k.remember(err) && err != nil {
 				log.Info("Not every node can be reached", "why", err)
 			}
-			if last = now; err != nil {
+			if err != nil {
 				next, pause = pause, min(2*pause, retryMax)
 			} else {
 				pause = retryMin
@@ -104,37 +101,4 @@ func (k *Keeper) remember(err error) bool {
 	news := !k.looked || fmt.Sprint(err) != fmt.Sprint(k.err)
 	k.err, k.looked = err, true
 	return news
-}
-
-// state is what was written last.
-type state struct{ masquerade masquerade.Config }
-
-func (k *Keeper) look(log klog.Logger, peers []kube.Node, last state) (now state, err error) {
-	now = last
-	want := planRoutes(k.conf, peers)
-	changed, err := routes.Apply(want)
-	if len(changed) > 0 {
-		log.Info("Changed routes to other nodes", "changes", changed)
-	}
-	if k.conf.Mode == Encap {
-		err = errors.Join(err, routes.RemoveNeighbours(k.conf.Gateway, want))
-	}
-	return now, errors.Join(err, k.translate(&now, peers))
-}
-
-// translate writes the rules when they have to change, or are gone.
-func (k *Keeper) translate(now *state, peers []kube.Node) error {
-	if !k.conf.Masquerade {
-		return nil
-	}
-	want := masquerade.Config{Own: k.conf.Own, Inside: inside(k.conf.Own, peers), Gateway: k.conf.Gateway}
-	there, err := masquerade.Present()
-	if err != nil || there && reflect.DeepEqual(want, now.masquerade) {
-		return err
-	}
-	if err := masquerade.Apply(want); err != nil {
-		return err
-	}
-	now.masquerade = want
-	return nil
 }

@@ -2,9 +2,8 @@ package nodenet
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
-
-	"github.com/vishvananda/netlink"
 )
 
 // Uplink is the interface that holds the node's address.
@@ -15,19 +14,19 @@ type Uplink struct {
 
 // FindUplink finds the interface that has one of the node's addresses.
 func FindUplink(addresses []netip.Addr) (Uplink, error) {
-	links, err := netlink.LinkList()
+	links, err := net.Interfaces()
 	if err != nil {
 		return Uplink{}, fmt.Errorf("list interfaces: %w", err)
 	}
 	for _, want := range addresses {
 		for _, l := range links {
-			addrs, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+			addrs, err := l.Addrs()
 			if err != nil {
-				return Uplink{}, fmt.Errorf("list addresses of %s: %w", l.Attrs().Name, err)
+				return Uplink{}, fmt.Errorf("list addresses of %s: %w", l.Name, err)
 			}
 			for _, a := range addrs {
-				if ip, _ := netip.AddrFromSlice(a.IP); ip.Unmap() == want {
-					return Uplink{Name: l.Attrs().Name, MTU: l.Attrs().MTU}, nil
+				if p, err := netip.ParsePrefix(a.String()); err == nil && p.Addr().WithZone("") == want {
+					return Uplink{Name: l.Name, MTU: l.MTU}, nil
 				}
 			}
 		}

@@ -1,0 +1,199 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/kube"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/nodenet"
+	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/podnet"
+)
+
+// cluster is what Kubernetes adds to an agent. A nil *cluster is an agent that
+// stands alone: its methods then do nothing.
+type cluster struct {
+	self       kube.Node
+	pods       *kube.Pods
+	nodes      *kube.Nodes
+	events     *kube.Recorder
+	conditions *kube.Conditions
+}
+
+// joinCluster asks for this node's ranges and returns the settings that follow
+// from them. It waits for the ranges as long as it takes.
+func joinCluster(ctx context.Context, conf *config.Config, store *ifstore.Store, version string) (*cluster, config.Node, error) {
+	k := conf.Kubernetes
+	client, err := kube.Connect(k.Kubeconfig, "antrea-lite/"+version)
+	if err != nil {
+		return nil, config.Node{}, err
+	}
+	c := &cluster{}
+	if c.self, err = kube.OwnNode(ctx, client, k.NodeName, filepath.Join(conf.StateDir, "node.json")); err != nil {
+		return nil, config.Node{}, err
+	}
+	if len(conf.PodCIDRs) > 0 {
+		// Somebody else than the controller-manager gives the ranges here.
+		klog.FromContext(ctx).Info("Pod ranges come from the configuration, not from the Node", "configured", conf.PodCIDRs, "node", c.self.PodCIDRs)
+	} else {
+		for _, p := range c.self.PodCIDRs {
+			conf.PodCIDRs = append(conf.PodCIDRs, p.String())
+		}
+	}
+	if err := computeMTU(conf, c.self); err != nil {
+		return nil, config.Node{}, err
+	}
+	node, err := conf.Check()
+	if err != nil {
+		return nil, config.Node{}, fmt.Errorf("with the ranges of Node %s: %w", k.NodeName, err)
+	}
+	if c.pods, err = kube.NewPods(client, k.NodeName); err != nil {
+		return nil, config.Node{}, err
+	}
+	c.nodes = kube.NewNodes(client, k.NodeName)
+	c.events = kube.NewRecorder(client, k.NodeName)
+	c.conditions, err = kube.NewConditions(client, c.pods, store.ByPod)
+	return c, node, err
+}
+
+// computeMTU sets the MTU that the network between the nodes leaves, unless the
+// configuration names one.
+func computeMTU(conf *config.Config, self kube.Node) error {
+	if conf.MTU != 0 {
+		return nil
+	}
+	uplink, err := nodenet.FindUplink(self.Addresses)
+	if err != nil {
+		return fmt.Errorf("mtu: %w; or name the MTU of Pods", err)
+	}
+	tunnel := ""
+	if conf.Traffic.Mode == config.Encap {
+		tunnel = conf.Traffic.Tunnel
+	}
+	pod6 := slices.ContainsFunc(self.PodCIDRs, func(p netip.Prefix) bool { return p.Addr().Is6() })
+	mtu, err := nodenet.PodMTU(uplink.MTU, nodenet.Overhead(tunnel, outer6(self)), pod6)
+	if err != nil {
+		return fmt.Errorf("mtu: interface %s: %w", uplink.Name, err)
+	}
+	conf.MTU = mtu
+	return nil
+}
+
+// outer6 tells that nodes speak IPv6 to each other: they have nothing else.
+func outer6(self kube.Node) bool {
+	return len(self.Addresses) > 0 && !self.Address(netip.IPv4Unspecified()).IsValid()
+}
+
+// Event implements podnet.Events.
+func (c *cluster) Event(ctx context.Context, e podnet.Event) {
+	if c == nil {
+		return
+	}
+	c.events.Event(ctx, e)
+	c.conditions.Event(ctx, e)
+}
+
+// alive adds to what the backend says of an interface whether its Pod has left
+// the API server: no DEL comes for a sandbox that the runtime has lost.
+func (c *cluster) alive(ctx context.Context, iface ifstore.Interface) (bool, error) {
+	if c == nil || iface.Pod.Name == "" || !c.pods.Synced() {
+		return true, nil
+	}
+	gone, err := c.pods.Gone(ctx, iface.Pod)
+	return !gone || err != nil, err
+}
+
+// feed tells the conditions what becomes of interfaces.
+func (c *cluster) feed(ctx context.Context, updates *podnet.Updates) error {
+	defer updates.Close()
+	for {
+		list, err := updates.Next(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("follow interfaces: %w", err)
+		}
+		c.conditions.Changed(list)
+	}
+}
+
+// errMoved ends the agent: everything it made carries the old ranges.
+var errMoved = errors.New("the Node has other Pod ranges than when the agent started; it starts anew with them")
+
+// watchSelf ends the agent when its Node was made anew with other ranges.
+func (c *cluster) watchSelf(ctx context.Context, woken <-chan struct{}) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-woken:
+		}
+		now, ok := c.nodes.Self()
+		if ok && len(now.PodCIDRs) > 0 && !slices.Equal(now.PodCIDRs, c.self.PodCIDRs) {
+			return fmt.Errorf("%w: %v before, %v now", errMoved, c.self.PodCIDRs, now.PodCIDRs)
+		}
+	}
+}
+
+// run lists the parts that Kubernetes adds.
+func (a *agent) clusterParts(part func(string, func(context.Context) error)) error {
+	c := a.cluster
+	if c == nil {
+		return nil
+	}
+	moved := make(chan struct{}, 1)
+	if err := c.nodes.OnChange(func() {
+		wake(moved)
+		a.nodenet.Wake()
+		a.keeper.Wake()
+	}); err != nil {
+		return err
+	}
+	part("Pods of the API", c.pods.Run)
+	part("Nodes of the API", c.nodes.Run)
+	part("own Node", func(ctx context.Context) error { return c.watchSelf(ctx, moved) })
+	part("events", c.events.Run)
+	part("Pod conditions", c.conditions.Run)
+	part("Pod updates", func(ctx context.Context) error { return c.feed(ctx, a.net.Updates()) })
+	part("other nodes", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.nodenet.Run) })
+	return nil
+}
+
+// peers returns the other nodes, and whether that is all of them.
+func (c *cluster) peers() ([]kube.Node, bool) {
+	if !c.nodes.Synced() {
+		return nil, false
+	}
+	nodes, bad := c.nodes.Peers()
+	for _, err := range bad {
+		klog.Background().Info("A node is left out", "why", err)
+	}
+	return nodes, true
+}
+
+// wake puts a token into a channel that holds one.
+func wake(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// statusGrace is how long STATUS may call the node well while it is not. CNI's
+// STATUS makes the Node NotReady, which takes its Pods out of Services; a restart
+// of the agent or of Open vSwitch does them no harm.
+func statusGrace(conf *config.Config) time.Duration {
+	if conf.Kubernetes.NodeName == "" {
+		return 0
+	}
+	return time.Duration(conf.Kubernetes.UnavailableAfter)
+}
