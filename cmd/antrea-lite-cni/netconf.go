@@ -39,6 +39,11 @@ type netConf struct {
 	MTU            int    `json:"mtu"`
 	HostDevice     string `json:"hostDevice"`
 
+	// StatusGraceSeconds is how long STATUS calls the node well after the last
+	// moment at which it was, the time of change of ReadyFile. The agent writes both.
+	StatusGraceSeconds int    `json:"statusGraceSeconds"`
+	ReadyFile          string `json:"readyFile"`
+
 	RuntimeConfig wishes `json:"runtimeConfig"`
 	Args          struct {
 		CNI wishes `json:"cni"`

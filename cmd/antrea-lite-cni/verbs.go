@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"time"
 
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
@@ -174,6 +176,9 @@ func (p *plugin) status(ctx context.Context, a *skel.CmdArgs) error {
 	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
 	defer cancel()
 	if err := ask(ctx, conf, cniapi.PathStatus, req); err != nil {
+		if conf.readyLately(time.Now()) {
+			return nil
+		}
 		var e *types.Error
 		if errors.As(err, &e) && e.Code == cniapi.CodeTryAgain {
 			e.Code = cniapi.CodeUnavailable // the specification's word for it in STATUS
@@ -184,6 +189,17 @@ func (p *plugin) status(ctx context.Context, a *skel.CmdArgs) error {
 		return delegateRun(ctx, name, "STATUS", a)
 	}
 	return nil
+}
+
+// readyLately tells whether the agent could serve ADDs less than the grace ago.
+// A node that says no in STATUS becomes NotReady and loses its place in Services;
+// a restart of the agent or the switch is no reason for that.
+func (c *netConf) readyLately(now time.Time) bool {
+	if c.StatusGraceSeconds <= 0 || c.ReadyFile == "" {
+		return false
+	}
+	info, err := os.Stat(c.ReadyFile)
+	return err == nil && now.Sub(info.ModTime()) < time.Duration(c.StatusGraceSeconds)*time.Second
 }
 
 // ask makes a call that has no answer but success.

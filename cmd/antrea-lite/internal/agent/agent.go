@@ -20,6 +20,7 @@ import (
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/health"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/ipam"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/metrics"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/nodenet"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/single"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient"
@@ -44,6 +45,9 @@ type agent struct {
 	linker  nodeLinker
 	net     *podnet.Network
 	keeper  *keeper
+	store   *ifstore.Store
+	cluster *cluster        // nil: the agent stands alone
+	others  *nodenet.Keeper // nil: likewise
 	events  *podEvents
 	host    []hostPart
 
@@ -75,8 +79,13 @@ func Run(ctx context.Context, conf *config.Config, node config.Node, version str
 		}
 		defer page.Close()
 	}
-	a := &agent{conf: conf, node: node, version: version, started: time.Now(), dbWake: make(chan struct{}, 1), ofWake: make(chan struct{}, 1)}
-	if a.leases, err = ipam.New(ctx, ipam.Config{Dir: conf.StateDir, Network: conf.Bridge, Ranges: ranges(node), BootID: bootID()}); err != nil {
+	a := &agent{conf: conf, node: node, version: version, started: time.Now(), store: ifstore.New(), dbWake: make(chan struct{}, 1), ofWake: make(chan struct{}, 1)}
+	if conf.Kubernetes.NodeName != "" {
+		if a.cluster, a.node, err = joinCluster(ctx, conf, a.store, version); err != nil {
+			return err
+		}
+	}
+	if a.leases, err = ipam.New(ctx, ipam.Config{Dir: conf.StateDir, Network: conf.Bridge, Ranges: ranges(a.node), BootID: bootID()}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, a.leases.Close()) }()
@@ -119,15 +128,14 @@ func (a *agent) compose() (err error) {
 	if a.linker, err = a.newLinker(); err != nil {
 		return err
 	}
-	store := ifstore.New()
-	readiness, err := a.readiness(store)
+	readiness, err := a.readiness(a.store)
 	if err != nil {
 		return err
 	}
 	a.net, err = podnet.New(podnet.Config{
-		Linker: a.linker, Readiness: readiness,
+		Linker: a.cluster.prober(a.linker), Readiness: readiness,
 		Bridge: a.ovs, Flows: a.flows, Addresses: a.leases, Ports: portTable{a.of},
-		Store: store, Events: a.events, Observer: a.metrics.Network(a.conf.PortReadiness),
+		Store: a.store, Events: fanOut{a.events, a.cluster}, Observer: a.metrics.Network(a.conf.PortReadiness),
 		NotReadyAfter: time.Duration(a.conf.NotReadyAfter), RetryInterval: time.Duration(a.conf.RetryInterval), SweepInterval: time.Duration(a.conf.SyncPeriod),
 	})
 	if err != nil {
@@ -142,6 +150,9 @@ func (a *agent) compose() (err error) {
 	a.keeper = &keeper{ovs: a.ovs, flows: a.flows, bridgeName: a.conf.Bridge, cidrs: a.node.PodCIDRs, period: time.Duration(a.conf.SyncPeriod),
 		conf: gateway.Config{Name: a.conf.Gateway.Name, MTU: a.conf.MTU, Addresses: addresses},
 		wake: make(chan struct{}, 1), numbered: make(chan struct{})}
+	if a.cluster != nil {
+		a.composeCluster()
+	}
 	a.host = a.hostParts()
 	parts := []health.Part{
 		{Name: "ovsdb", Check: a.checkOVSDB},
@@ -166,10 +177,11 @@ func (a *agent) replay(ctx context.Context, conn *ofclient.Conn) error {
 // run runs the parts. The CNI server ends first, while its calls can still
 // reach Open vSwitch; then the rest.
 func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
-	conf, err := newCNIConf(a.conf.CNIConfDir, a.conf.CNISocket)
+	boot, err := bootStamp(a.conf)
 	if err != nil {
 		return err
 	}
+	conf := newCNIConf(a.conf, boot)
 	base, stopBase := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBase()
 	group, base := errgroup.WithContext(base)
@@ -202,6 +214,10 @@ func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
 	part("audit", a.audit)
 	part("events", a.events.Run)
 	part("network", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.net.Run) })
+	if err := a.clusterParts(part); err != nil {
+		stopBase()
+		return errors.Join(err, group.Wait())
+	}
 	if page != nil {
 		part("health page", func(ctx context.Context) error { return serve(ctx, page, a.pageHandler()) })
 	}
@@ -260,12 +276,12 @@ func (a *agent) restore(ctx context.Context) error {
 
 // announce installs the CNI configuration file once the agent is ready.
 func (a *agent) announce(ctx context.Context, conf *cniConf) error {
-	if err := conf.removeOther(); err != nil {
+	if err := conf.removeOld(); err != nil {
 		return err
 	}
 	tick := time.NewTicker(retryMin)
 	defer tick.Stop()
-	for a.health.Ready() != nil {
+	for a.health.Ready() != nil || a.others != nil && !a.others.Looked() {
 		select {
 		case <-ctx.Done():
 			return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/kube"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/nodenet"
 	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/ofclient/podflows"
 	"github.com/antrea-lite/podnet/podnet"
 )
 
@@ -101,6 +102,55 @@ func (c *cluster) Event(ctx context.Context, e podnet.Event) {
 	c.conditions.Event(ctx, e)
 }
 
+// fanOut passes events on to both.
+type fanOut struct {
+	events  *podEvents
+	cluster *cluster
+}
+
+// Event implements podnet.Events.
+func (f fanOut) Event(ctx context.Context, e podnet.Event) {
+	f.events.Event(ctx, e)
+	f.cluster.Event(ctx, e)
+}
+
+// prober is a backend whose interfaces live only as long as their Pods do.
+type prober struct {
+	nodeLinker
+	cluster *cluster
+}
+
+func (c *cluster) prober(l nodeLinker) podnet.Linker {
+	if c == nil {
+		return l
+	}
+	return prober{l, c}
+}
+
+// Alive implements podnet.Prober.
+func (p prober) Alive(ctx context.Context, iface ifstore.Interface) (bool, error) {
+	// Not every backend can tell: on Windows only the API server does.
+	if backend, ok := any(p.nodeLinker).(podnet.Prober); ok {
+		if alive, err := backend.Alive(ctx, iface); !alive || err != nil {
+			return alive, err
+		}
+	}
+	return p.cluster.alive(ctx, iface)
+}
+
+// composeCluster makes what joins this node to the others.
+func (a *agent) composeCluster() {
+	encap := a.conf.Traffic.Mode == config.Encap
+	a.others = nodenet.New(nodenet.Config{Encap: encap, Gateway: a.conf.Gateway.Name, Own: a.node.PodCIDRs, MTU: a.conf.MTU,
+		Masquerade: !a.conf.Traffic.NoMasquerade, Period: time.Duration(a.conf.SyncPeriod)}, a.cluster.peers)
+	if encap {
+		a.keeper.tunnel = newTunnel(a.conf.Traffic.Tunnel, func() []podflows.Peer {
+			peers, _ := a.cluster.peers()
+			return nodenet.TunnelPeers(peers, outer6(a.cluster.self))
+		})
+	}
+}
+
 // alive adds to what the backend says of an interface whether its Pod has left
 // the API server: no DEL comes for a sandbox that the runtime has lost.
 func (c *cluster) alive(ctx context.Context, iface ifstore.Interface) (bool, error) {
@@ -144,7 +194,7 @@ func (c *cluster) watchSelf(ctx context.Context, woken <-chan struct{}) error {
 	}
 }
 
-// run lists the parts that Kubernetes adds.
+// clusterParts starts the parts that Kubernetes adds.
 func (a *agent) clusterParts(part func(string, func(context.Context) error)) error {
 	c := a.cluster
 	if c == nil {
@@ -153,7 +203,7 @@ func (a *agent) clusterParts(part func(string, func(context.Context) error)) err
 	moved := make(chan struct{}, 1)
 	if err := c.nodes.OnChange(func() {
 		wake(moved)
-		a.nodenet.Wake()
+		a.others.Wake()
 		a.keeper.Wake()
 	}); err != nil {
 		return err
@@ -161,10 +211,11 @@ func (a *agent) clusterParts(part func(string, func(context.Context) error)) err
 	part("Pods of the API", c.pods.Run)
 	part("Nodes of the API", c.nodes.Run)
 	part("own Node", func(ctx context.Context) error { return c.watchSelf(ctx, moved) })
-	part("events", c.events.Run)
+	part("ready file", a.touchReady)
+	part("events of the API", c.events.Run)
 	part("Pod conditions", c.conditions.Run)
 	part("Pod updates", func(ctx context.Context) error { return c.feed(ctx, a.net.Updates()) })
-	part("other nodes", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.nodenet.Run) })
+	part("other nodes", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.others.Run) })
 	return nil
 }
 
@@ -186,14 +237,4 @@ func wake(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// statusGrace is how long STATUS may call the node well while it is not. CNI's
-// STATUS makes the Node NotReady, which takes its Pods out of Services; a restart
-// of the agent or of Open vSwitch does them no harm.
-func statusGrace(conf *config.Config) time.Duration {
-	if conf.Kubernetes.NodeName == "" {
-		return 0
-	}
-	return time.Duration(conf.Kubernetes.UnavailableAfter)
 }

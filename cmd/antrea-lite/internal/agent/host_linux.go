@@ -23,6 +23,9 @@ func localOpenFlow(path string) func(context.Context) (net.Conn, error) {
 	return ofclient.DialUnix(path)
 }
 
+// hostPorts tells that the portmap plugin of containernetworking serves hostPort here.
+const hostPorts = true
+
 // checkHost refuses a host on which the agent cannot work.
 func checkHost() error {
 	release, err := Kernel()

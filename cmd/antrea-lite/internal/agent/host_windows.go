@@ -17,6 +17,9 @@ import (
 // minBuild is Windows Server 2019, the oldest whose HNS has network namespaces for Pods.
 const minBuild = 17763
 
+// hostPorts tells that the portmap plugin of containernetworking serves hostPort; it is for Linux.
+const hostPorts = false
+
 // listen opens the named pipe on which the CNI plugin finds the agent.
 func listen(path string) (net.Listener, error) { return socket.Listen(path) }
 

@@ -35,6 +35,7 @@ type keeper struct {
 	bridgeName string
 	cidrs      []netip.Prefix
 	period     time.Duration
+	tunnel     *tunnel // nil: Pods of other nodes are reached through the gateway
 
 	wake     chan struct{} // one token: look again
 	numbered chan struct{} // closed once the pipeline knows the gateway
@@ -147,7 +148,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	}
 	if k.conf.Name == "" {
 		k.keep(info, bridge, gateway.State{}, 0)
-		return k.tell(ctx, 0, gateway.State{})
+		return k.tell(ctx, 0, gateway.State{}, podflows.Tunnel{})
 	}
 	key, err := k.ovs.EnsureInternalPort(ctx, k.conf.Name, gateway.NewMAC(), map[string]string{"podnet-owner": gatewayOwner, "antrea-type": "gateway"})
 	if err != nil {
@@ -164,7 +165,11 @@ func (k *keeper) ensure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := k.tell(ctx, ofport, found); err != nil {
+	end, err := k.ensureTunnel(ctx)
+	if err != nil {
+		return err
+	}
+	if err := k.tell(ctx, ofport, found, end); err != nil {
 		return err
 	}
 	state, changed, err := gateway.Apply(k.conf)
@@ -176,7 +181,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	}
 	k.keep(info, bridge, state, ofport)
 	// Its own link-local address, which belongs to the pipeline as well, may have appeared only now.
-	return k.tell(ctx, ofport, state)
+	return k.tell(ctx, ofport, state, end)
 }
 
 // keep remembers what was found, for those who ask.
@@ -186,9 +191,9 @@ func (k *keeper) keep(info vswitch.Info, bridge vswitch.BridgeInfo, state gatewa
 	k.info, k.bridge, k.state, k.ofport, k.known = info, bridge, state, ofport, true
 }
 
-// tell gives the pipeline the gateway, when it differs from what it has.
-func (k *keeper) tell(ctx context.Context, ofport uint32, state gateway.State) error {
-	node := podflows.Node{PodCIDRs: k.cidrs}
+// tell gives the pipeline gateway and tunnel, when they differ from what it has.
+func (k *keeper) tell(ctx context.Context, ofport uint32, state gateway.State, end podflows.Tunnel) error {
+	node := podflows.Node{PodCIDRs: k.cidrs, Tunnel: end}
 	if ofport != 0 {
 		node.Gateway = podflows.Gateway{OFPort: ofport, MAC: state.MAC, Addrs: addrsOf(k.conf.Addresses)}
 	}
@@ -262,7 +267,7 @@ func (k *keeper) watchPort(ctx context.Context, w nameWatch) error {
 			return fmt.Errorf("watch the gateway's port: %w", err)
 		}
 		for _, name := range names {
-			if name == k.conf.Name {
+			if name == k.conf.Name || k.tunnel != nil && name == k.tunnel.port.Name {
 				k.Wake()
 			}
 		}

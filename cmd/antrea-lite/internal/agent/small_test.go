@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
 	"github.com/antrea-lite/podnet/vswitch"
 )
 
@@ -35,15 +36,14 @@ func TestOlder(t *testing.T) {
 	}
 }
 
-// TestCNIConf: the file is valid, never half there, and one of other settings goes at the start.
+// TestCNIConf: the file is valid, never half there, and goes only when it would
+// send Pods to a node that is not set up.
 func TestCNIConf(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "net.d")
-	first, err := newCNIConf(dir, "/run/a.sock")
-	if err != nil {
-		t.Fatal(err)
-	}
+	conf := config.Default()
+	conf.CNIConfDir, conf.CNISocket = filepath.Join(t.TempDir(), "net.d"), "/run/a.sock"
+	first := newCNIConf(conf, "boot1")
 	for range 2 { // the second time nothing is to be done
-		if err := first.removeOther(); err != nil {
+		if err := first.removeOld(); err != nil {
 			t.Fatal(err)
 		}
 		if err := first.install(); err != nil {
@@ -54,17 +54,63 @@ func TestCNIConf(t *testing.T) {
 	if err != nil || !json.Valid(b) {
 		t.Fatalf("%v %s", err, b)
 	}
-	if files, _ := os.ReadDir(dir); len(files) != 1 {
+	if files, _ := os.ReadDir(conf.CNIConfDir); len(files) != 1 {
 		t.Errorf("files %v", files)
 	}
-	second, err := newCNIConf(dir, "/run/b.sock")
+	updated, moved := *conf, *conf
+	updated.Kubernetes.NodeName = "n1"
+	moved.CNISocket = "/run/b.sock"
+	for _, test := range []struct {
+		name  string
+		conf  *cniConf
+		stays bool
+	}{
+		{"the same agent", newCNIConf(conf, "boot1"), true},
+		{"another version or other settings", newCNIConf(&updated, "boot1"), true},
+		{"another boot", newCNIConf(conf, "boot2"), false},
+		{"another socket", newCNIConf(&moved, "boot1"), false},
+	} {
+		if err := first.install(); err != nil {
+			t.Fatal(err)
+		}
+		if err := test.conf.removeOld(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(first.path()); (err == nil) != test.stays {
+			t.Errorf("%s: stays %v, want %v", test.name, err == nil, test.stays)
+		}
+	}
+	// What an agent without stamps left.
+	if err := os.WriteFile(first.path(), []byte(`{"name":"antrea-lite"}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.removeOld(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(first.path()); !os.IsNotExist(err) {
+		t.Errorf("a file without a stamp: %v", err)
+	}
+}
+
+func TestBootStampLivesWithTheStateDirectory(t *testing.T) {
+	conf := config.Default()
+	conf.StateDir = t.TempDir()
+	first, err := bootStamp(conf)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := second.removeOther(); err != nil {
+	if again, err := bootStamp(conf); err != nil || again != first {
+		t.Errorf("again: %q %v, want %q", again, err, first)
+	}
+	if err := os.WriteFile(filepath.Join(conf.StateDir, "boot"), []byte("another boot/x"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(second.path()); !os.IsNotExist(err) {
-		t.Errorf("the file of other settings stays: %v", err)
+	other, err := bootStamp(conf)
+	if err != nil || other == first {
+		t.Errorf("after another boot: %q %v", other, err)
+	}
+	conf.StateDir = t.TempDir()
+	if fresh, err := bootStamp(conf); err != nil || fresh == other {
+		t.Errorf("in a new directory: %q %v", fresh, err)
 	}
 }

@@ -174,7 +174,7 @@ func TestEveryKeyHasAFlag(t *testing.T) {
 	Default().Bind(flags)
 	n := 0
 	flags.VisitAll(func(*pflag.Flag) { n++ })
-	if want := 23; n != want {
+	if want := 29; n != want {
 		t.Errorf("%d flags, want %d, one for each key", n, want)
 	}
 }

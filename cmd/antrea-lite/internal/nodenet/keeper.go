@@ -65,6 +65,14 @@ func (k *Keeper) Check() error {
 	return k.err
 }
 
+// Looked reports whether the other nodes were known once and what could be done
+// for them is done.
+func (k *Keeper) Looked() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.looked
+}
+
 // Run looks until ctx ends.
 func (k *Keeper) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx)

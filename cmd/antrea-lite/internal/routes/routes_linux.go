@@ -21,26 +21,6 @@ const Protocol netlink.RouteProtocol = 84
 // node's gateway: the pipeline sends such packets by IP, so it needs only be valid.
 var tunnelMAC = net.HardwareAddr{0x0e, 0x70, 0x6f, 0x64, 0x6e, 0x74}
 
-// Route leads to a range of another node.
-type Route struct {
-	Dst netip.Prefix
-	// Via is the other node's address, or, through a tunnel, any address that
-	// stands for it on the gateway (the other gateway's).
-	Via netip.Addr
-	// Device is the gateway's name for a tunnel; "": the link on which Via is.
-	Device string
-	MTU    int // of packets on this route; 0: the link's
-}
-
-// String returns the route as `ip route` writes it.
-func (r Route) String() string {
-	s := fmt.Sprintf("%s via %s", r.Dst, r.Via)
-	if r.Device != "" {
-		s += " dev " + r.Device
-	}
-	return s
-}
-
 // Apply makes the kernel's routes of Protocol equal to want. changed tells what
 // it did, for the log. A route that the kernel refuses is in the error and keeps
 // no other from being set; so does one whose Via is on no link: the network
