@@ -1,6 +1,7 @@
 package wine
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -27,6 +28,11 @@ func life(t *testing.T, o nodeOptions) {
 		}
 	}
 	n.allWired(a, b)
+	for _, p := range pods {
+		if err := p.check(t.Context()); err != nil {
+			t.Errorf("CHECK of %s: %v", p.name, err)
+		}
+	}
 	from, to := a.enter(t), b.enter(t)
 	n.eventually("a reaches b", func() error {
 		_, err := lab.Ping(from.NS, from.Addr, to.Addr, 56, time.Second)
@@ -36,6 +42,11 @@ func life(t *testing.T, o nodeOptions) {
 		if err := p.add(t.Context()); err != nil { // kubelet asks again
 			t.Errorf("ADD of %s, again: %v", p.name, err)
 		}
+	}
+	spare := *a
+	spare.mac = b.mac
+	if err := spare.check(t.Context()); err == nil || !strings.Contains(err.Error(), b.mac) {
+		t.Errorf("CHECK with another MAC address: %v", err)
 	}
 	n.unplug(a)
 	if err := a.del(t.Context()); err != nil {

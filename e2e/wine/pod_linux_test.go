@@ -62,6 +62,16 @@ func (p *pod) del(ctx context.Context) error {
 	return err
 }
 
+// check is CHECK with what the Pod's ADD gave.
+func (p *pod) check(ctx context.Context) error {
+	c := p.call("CHECK")
+	c.Stdin = p.n.netConf(map[string]any{"prevResult": map[string]any{"cniVersion": "1.1.0",
+		"interfaces": []any{map[string]any{"name": p.host}, map[string]any{"name": "eth0", "mac": p.mac, "sandbox": p.namespace}},
+		"ips":        []any{map[string]any{"interface": 1, "address": p.addr.String()}}}})
+	_, err := p.n.plugin.Run(ctx, c)
+	return err
+}
+
 // remove is DEL, then the end of the namespace.
 func (p *pod) remove(ctx context.Context) error {
 	return errors.Join(p.del(ctx), p.n.hns.Delete(p.namespace))
