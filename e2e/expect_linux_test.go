@@ -65,8 +65,10 @@ func (n *node) pingsGateway(p *lab.Pod) {
 }
 
 // regainsGateway demands that Pod and gateway reach each other again after
-// ovs-vswitchd came back, in each family. One lost neighbour solicitation costs
-// the host a second, so a single ping is no verdict then.
+// ovs-vswitchd came back, in each family. A single ping is no verdict then: what
+// the Pod sent before its flows were in (IPv6 sends reports by itself) was
+// dropped, and the datapath remembers that for all IPv6 of the port until Open
+// vSwitch looks at its cache again, which may take it half a second.
 func (n *node) regainsGateway(p *lab.Pod) {
 	n.t.Helper()
 	for _, v6 := range []bool{false, true} {
