@@ -40,7 +40,7 @@ func (s *vnicStep) nudge(ctx context.Context, key podnet.PortKey, row podnet.Por
 	if !due {
 		return err
 	}
-	if failed := s.cfg.Rows.SetType(ctx, row.PortKey, ""); failed != nil {
+	if failed := s.cfg.Rows.SetType(ctx, key, ""); failed != nil {
 		return fmt.Errorf("%w; nudging it failed: %w", err, failed)
 	}
 	return s.waits.nudged(key, now)

@@ -3,6 +3,7 @@ package windows
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,10 @@ type vnicStep struct {
 // prepare implements async.Config.Prepare. Every attempt begins with what is
 // true now, whatever an earlier one did.
 func (s *vnicStep) prepare(ctx context.Context, keys []podnet.PortKey) []error {
+	keys, err := s.lives(ctx, keys)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(keys))
+	}
 	errs := s.missing(ctx, keys)
 	var present []int // indexes into keys
 	for i, err := range errs {
@@ -43,6 +48,25 @@ func (s *vnicStep) prepare(ctx context.Context, keys []podnet.PortKey) []error {
 	}
 	attempts.Wait()
 	return errs
+}
+
+// lives puts the present life into keys that name none, those of ports that
+// were not promised: what is remembered of a port is remembered of one life.
+func (s *vnicStep) lives(ctx context.Context, keys []podnet.PortKey) ([]podnet.PortKey, error) {
+	if !slices.ContainsFunc(keys, func(key podnet.PortKey) bool { return key.Gen == "" }) {
+		return keys, nil
+	}
+	rows, err := s.rows(ctx)
+	if err != nil {
+		return keys, err
+	}
+	keys = slices.Clone(keys)
+	for i, key := range keys {
+		if key.Gen == "" {
+			keys[i].Gen = rows[key.Name].Gen
+		}
+	}
+	return keys, nil
 }
 
 // missing returns why the vNICs that are not there are not; nil for the others.
@@ -80,7 +104,7 @@ func (s *vnicStep) rows(ctx context.Context) (map[string]podnet.Port, error) {
 
 // one is an attempt for one port whose vNIC is there.
 func (s *vnicStep) one(ctx context.Context, key podnet.PortKey, row podnet.Port) error {
-	if row.Name == "" || (key.Gen != "" && row.Gen != key.Gen) {
+	if row.Name == "" || row.Gen != key.Gen {
 		return fmt.Errorf("port %s: %w: its row has gone", key.Name, podnet.ErrNoPort)
 	}
 	switch row.Type {
@@ -93,7 +117,7 @@ func (s *vnicStep) one(ctx context.Context, key podnet.PortKey, row podnet.Port)
 		}
 		// By Gen: should the port have been deleted meanwhile, nothing is written,
 		// not even to its successor.
-		if err := s.cfg.Rows.SetType(ctx, row.PortKey, typeSwitched); err != nil {
+		if err := s.cfg.Rows.SetType(ctx, key, typeSwitched); err != nil {
 			return err
 		}
 		return s.waits.switched(key, row.OFPort, time.Now())
