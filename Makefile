@@ -5,7 +5,7 @@ VERSION   ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo un
 LDFLAGS   := -s -w -X main.version=$(VERSION)
 BUILD     := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)'
 # Everything but the scenarios, which need the binaries and run in goals of their own.
-UNIT      = $(shell $(GO) list ./... | grep -v -e /e2e$$ -e /e2e/wine$$)
+UNIT      = $(shell $(GO) list ./... | grep -v -e /e2e$$ -e /e2e/wine$$ -e /e2e/k8s$$)
 # A count, not a time: since the time limit of go test -fuzz may end a target in the
 # middle of an input, which it then reports as a failure ("context deadline exceeded").
 FUZZTIME  ?= 50000x
@@ -21,6 +21,14 @@ KERNELSKIP  = $(if $(filter .,$(RUN)),BoundedWait|DefaultSettings|ManyAdds|DelWh
 PIPELINERUN ?= Uninstall|Neighbours
 BENCHFLAGS ?=
 DEMOFLAGS ?=
+# Kubernetes: what connects the Pods (bridge, antrea-lite), and the clusters' shape.
+NETWORK   ?= bridge
+NODES     ?= 2
+DUAL      ?=
+# A directory with a containerd to use, /usr/bin for Debian's. One is built when empty.
+CONTAINERD ?=
+K8SFLAGS  ?= -test.v -test.timeout=30m
+FOCUS     ?= Granular Checks: Pods should function for
 
 RUN_PACKAGES  := openvswitch-switch
 # gcc and the C library's headers are what the race detector needs.
@@ -32,6 +40,10 @@ WINE_TEST      = GOOS=windows GOARCH=amd64 $(GO) test -exec '$(CURDIR)/e2e/wine/
 # make wine WINEPKG=./podnet/...
 WINEPKG       ?= ./...
 
+K8S_PACKAGES  := $(RUN_PACKAGES) runc nftables iptables iproute2 procps busybox-static
+CONFORMANCE_PACKAGES := $(K8S_PACKAGES) curl netcat-openbsd bind9-dnsutils
+KUBELAB       := bin/kubelab --containerd='$(CONTAINERD)'
+
 PEER          := github.com/containernetworking/plugins
 PEER_VERSION  = $(shell $(GO) list -m -f '{{.Version}}' $(PEER))
 
@@ -42,6 +54,7 @@ SIMFLAGS   ?=
 
 .PHONY: sim help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean \
 	wine-deps wine wine-race
+.PHONY: k8s-build k8s-up k8s-down k8s-kubectl e2e-k8s conformance
 
 help: ## this text
 	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
@@ -157,6 +170,29 @@ bench: run-deps build ## ADD and DEL times, ours against bridge + host-local
 	@CGO_ENABLED=0 GOBIN=$(CURDIR)/bin/peer $(GO) install -trimpath -ldflags '-s -w' \
 		$(PEER)/plugins/main/bridge@$(PEER_VERSION) $(PEER)/plugins/ipam/host-local@$(PEER_VERSION)
 	@bin/bench -agent bin/antrea-lite -cni bin/antrea-lite-cni -peer bin/peer $(BENCHFLAGS)
+
+k8s-build: build
+	@scripts/deps.sh $(K8S_PACKAGES)
+	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o bin/ ./e2e/k8s/kubelab ./e2e/k8s/testpod ./e2e/k8s/pause
+	@$(KUBELAB) build
+
+k8s-up: k8s-build ## a Kubernetes cluster on this machine: NODES=2 DUAL=1, see e2e/k8s/README.md
+	@$(KUBELAB) up --nodes $(NODES) $(if $(DUAL),--dual)
+
+k8s-down: ## end that cluster; nothing of it is left
+	@bin/kubelab down
+
+k8s-kubectl: ## kubectl in that cluster: ARGS="get pods -A"
+	@bin/kubelab kubectl $(ARGS)
+
+e2e-k8s: k8s-build ## scenarios in a Kubernetes cluster: NETWORK=antrea-lite DUAL=1 RUN=TestPodsTalk
+	@echo '== scenarios, Kubernetes ($(NETWORK))'
+	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/k8s.test ./e2e/k8s
+	@bin/k8s.test -root=. -network=$(NETWORK) -containerd='$(CONTAINERD)' $(if $(DUAL),-dual) -test.run '$(RUN)' $(K8SFLAGS)
+
+conformance: k8s-build ## upstream sig-network tests in a cluster of their own: FOCUS=REGEXP
+	@scripts/deps.sh $(CONFORMANCE_PACKAGES)
+	@$(KUBELAB) conformance --network $(NETWORK) '$(FOCUS)'
 
 clean: ## remove what the goals built, the cached kernel too
 	rm -rf bin .cache

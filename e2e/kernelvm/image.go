@@ -1,23 +1,22 @@
 package main
 
 import (
-	"debug/elf"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
+
+	"github.com/antrea-lite/podnet/internal/elfdeps"
 )
 
 // image fills an initramfs. The first error is kept until close.
 type image struct {
 	cpio *cpioWriter
-	libs map[string]bool
 	err  error
 }
 
 func newImage(w io.Writer) *image {
-	i := &image{cpio: newCPIO(w), libs: map[string]bool{}}
+	i := &image{cpio: newCPIO(w)}
 	// The kernel opens it for init's three descriptors before anything is mounted.
 	i.cpio.entry("/dev/console", cpioChar, 5, 1, nil)
 	return i
@@ -55,56 +54,16 @@ func (i *image) program(name string) {
 	i.libraries(host)
 }
 
-// libraries copies what an ELF file names as interpreter and needed libraries, recursively.
+// libraries copies the loader and the libraries that an ELF file needs.
 func (i *image) libraries(host string) {
-	f, err := elf.Open(host)
+	files, err := elfdeps.Of(host)
 	if err != nil {
-		i.fail(fmt.Errorf("%s: %w", host, err))
+		i.fail(err)
 		return
 	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type != elf.PT_INTERP {
-			continue
-		}
-		raw, err := io.ReadAll(p.Open())
-		if err != nil {
-			i.fail(err)
-			return
-		}
-		loader := string(raw[:max(0, len(raw)-1)]) // ends with a NUL byte
-		i.file(loader, loader)
+	for _, f := range files {
+		i.file(f.Path, f.Host)
 	}
-	needed, err := f.ImportedLibraries()
-	if err != nil {
-		i.fail(fmt.Errorf("%s: %w", host, err))
-		return
-	}
-	for _, lib := range needed {
-		if i.libs[lib] {
-			continue
-		}
-		i.libs[lib] = true
-		found, err := findLibrary(lib)
-		if err != nil {
-			i.fail(fmt.Errorf("%s: %w", host, err))
-			return
-		}
-		i.file("/usr/lib/x86_64-linux-gnu/"+lib, found)
-		i.libraries(found)
-	}
-}
-
-// findLibrary looks where Debian's loader looks by default.
-func findLibrary(name string) (string, error) {
-	dirs := []string{"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib64", "/lib", "/usr/lib"}
-	for _, dir := range dirs {
-		path := filepath.Join(dir, name)
-		if _, err := os.Stat(path); err == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("shared library %s not found in %v", name, dirs)
 }
 
 func (i *image) fail(err error) {

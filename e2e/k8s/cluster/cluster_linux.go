@@ -1,0 +1,261 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/antrea-lite/podnet/e2e/lab"
+)
+
+// upTime is how long one step of Up may take on a busy machine.
+const upTime = 2 * time.Minute
+
+// Cluster is a running cluster. Its methods are for one goroutine, but those of
+// Client and Kubectl and the commands inside nodes may be used concurrently.
+type Cluster struct {
+	cfg     Config
+	control machine
+	nodes   []*Node
+	client  *kubernetes.Clientset
+}
+
+// Node is one node.
+type Node struct {
+	machine
+	number byte // of the host on the fabric
+}
+
+// newCluster lays a cluster out; nothing is made or started.
+func newCluster(cfg Config) *Cluster {
+	c := &Cluster{cfg: cfg, control: machine{Name: controlName, dir: filepath.Join(cfg.Dir, controlName)}}
+	for i := range cfg.Nodes {
+		name := fmt.Sprint("n", i+1)
+		c.nodes = append(c.nodes, &Node{machine{Name: name, dir: filepath.Join(cfg.Dir, name)}, byte(11 + i)})
+	}
+	return c
+}
+
+// Up makes a cluster and waits until every node is registered and has its Pod
+// CIDRs. progress is told each step. What was made is removed again when it fails.
+func Up(ctx context.Context, cfg Config, progress func(step string)) (_ *Cluster, err error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(cfg.Dir, 0o755); err != nil {
+		return nil, fmt.Errorf("%w: a cluster there has to be taken down first", err)
+	}
+	c := newCluster(cfg)
+	defer func() {
+		if err != nil {
+			err = errors.Join(c.withLogs(err), c.Down(context.WithoutCancel(ctx)))
+		}
+	}()
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"processes started", c.startMachines},
+		{"images imported", c.importImages},
+		{"API server ready", c.startControllers},
+		{"nodes registered", c.register},
+	} {
+		stepCtx, cancel := context.WithTimeoutCause(ctx, upTime, fmt.Errorf("no %q within %s", step.name, upTime))
+		err := step.do(stepCtx)
+		cancel()
+		if err != nil {
+			return nil, err
+		}
+		progress(step.name)
+	}
+	return c, nil
+}
+
+// Open finds the cluster that Up made in dir.
+func Open(dir string) (*Cluster, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("no cluster in %s", dir)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var cfg Config
+	if err := json.Unmarshal(raw, &cfg); err != nil {
+		return nil, err
+	}
+	c := newCluster(cfg)
+	return c, c.connect()
+}
+
+// Down ends a cluster and removes what it made.
+func (c *Cluster) Down(ctx context.Context) error {
+	var errs []error
+	for _, m := range append(machines(c.nodes), &c.control) {
+		errs = append(errs, m.kill(ctx))
+	}
+	for _, n := range c.nodes {
+		errs = append(errs, removeCgroups(c.cgroup(n)))
+	}
+	return errors.Join(append(errs, os.RemoveAll(c.cfg.Dir))...)
+}
+
+// Nodes are the nodes: n1, n2, and so on.
+func (c *Cluster) Nodes() []*Node { return c.nodes }
+
+// Config is what the cluster was made from.
+func (c *Cluster) Config() Config { return c.cfg }
+
+// ControlNS is the network namespace of the control plane: outside of the
+// cluster, as Pods see it.
+func (c *Cluster) ControlNS() string { return c.control.NetNS() }
+
+// StopAPI stops the API server until StartAPI.
+func (c *Cluster) StopAPI() error { return c.control.Stop(apiserverUnit) }
+
+// StartAPI starts the API server and waits until it is ready.
+func (c *Cluster) StartAPI(ctx context.Context) error {
+	if err := c.control.Start(apiserverUnit); err != nil {
+		return err
+	}
+	return c.apiReady(ctx)
+}
+
+// Reboot cuts a node's power and boots it: processes, network and /run are
+// lost, the disk stays. It returns when the kubelet has been started.
+func (c *Cluster) Reboot(ctx context.Context, n *Node) error {
+	if err := n.kill(ctx); err != nil {
+		return err
+	}
+	if err := removeCgroups(c.cgroup(n)); err != nil {
+		return err
+	}
+	if err := c.bootNode(ctx, n); err != nil {
+		return err
+	}
+	return n.startKubelet()
+}
+
+func (c *Cluster) startMachines(ctx context.Context) error {
+	raw, err := json.MarshalIndent(c.cfg, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(c.cfg.Dir, "cluster.json"), raw, 0o644); err != nil {
+		return err
+	}
+	p, err := newPKI(filepath.Join(c.cfg.Dir, "pki"), fmt.Sprintf("https://%s:%d", ControlPlane(), apiPort))
+	if err != nil {
+		return err
+	}
+	for _, id := range c.identities() {
+		if err := p.issue(id); err != nil {
+			return err
+		}
+	}
+	if err := c.control.boot(ctx, c.controlSpec(), c.cfg.Bound); err != nil {
+		return err
+	}
+	if err := c.weave(); err != nil {
+		return err
+	}
+	for _, n := range c.nodes {
+		if err := c.bootNode(ctx, n); err != nil {
+			return err
+		}
+	}
+	return c.connect()
+}
+
+func (c *Cluster) bootNode(ctx context.Context, n *Node) error {
+	if err := makeCgroups(c.cgroup(n)); err != nil {
+		return err
+	}
+	s, err := c.nodeSpec(n)
+	if err != nil {
+		return err
+	}
+	if err := n.boot(ctx, s, c.cfg.Bound); err != nil {
+		return err
+	}
+	return c.plug(n)
+}
+
+func (c *Cluster) importImages(ctx context.Context) error {
+	for _, n := range c.nodes {
+		if err := lab.Until(ctx, func() error { _, err := n.ctr(ctx, "version"); return err }); err != nil {
+			return fmt.Errorf("containerd of %s: %w", n.Name, err)
+		}
+		for _, image := range c.cfg.Parts.Images {
+			if err := n.Import(ctx, image); err != nil {
+				return err
+			}
+		}
+		if err := n.installPlugins(c.cfg.Parts.Plugins); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) startControllers(ctx context.Context) error {
+	if err := c.apiReady(ctx); err != nil {
+		return err
+	}
+	return errors.Join(c.control.Start("kube-controller-manager"), c.control.Start("kube-scheduler"))
+}
+
+func (c *Cluster) apiReady(ctx context.Context) error {
+	return lab.Until(ctx, func() error { return c.client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() })
+}
+
+// register starts the kubelets and waits for what a first Pod needs.
+func (c *Cluster) register(ctx context.Context) error {
+	for _, n := range c.nodes {
+		if err := n.startKubelet(); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.nodes {
+		err := lab.Until(ctx, func() error {
+			node, err := c.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+			if err == nil && len(node.Spec.PodCIDRs) < len(c.cfg.PodCIDRs()) {
+				err = fmt.Errorf("node %s has the Pod CIDRs %v", n.Name, node.Spec.PodCIDRs)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return lab.Until(ctx, func() error {
+		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+		return err
+	})
+}
+
+// withLogs adds what the processes said last.
+func (c *Cluster) withLogs(err error) error {
+	for _, m := range append(machines(c.nodes), &c.control) {
+		logs, globErr := filepath.Glob(filepath.Join(m.dir, "log", "*.log"))
+		if globErr != nil {
+			return errors.Join(err, globErr)
+		}
+		for _, path := range logs {
+			unit := filepath.Base(path[:len(path)-len(".log")])
+			err = fmt.Errorf("%w\n--- %s %s:\n%s", err, m.Name, unit, m.Log(unit, 5))
+		}
+	}
+	return err
+}

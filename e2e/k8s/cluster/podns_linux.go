@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// PodNetNS is the path of the network namespace of a Pod on this node, for the
+// instruments of package lab.
+func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
+	out, err := n.ctr(ctx, "containers", "list", "--quiet", `labels."io.kubernetes.pod.uid"==`+uid+`,labels."io.cri-containerd.kind"==sandbox`)
+	if err != nil {
+		return "", err
+	}
+	ids := strings.Fields(out)
+	if len(ids) != 1 {
+		return "", fmt.Errorf("Pod %s has the sandboxes %q on %s", uid, ids, n.Name)
+	}
+	raw, err := n.ctr(ctx, "containers", "info", ids[0])
+	if err != nil {
+		return "", err
+	}
+	var info struct {
+		Spec struct {
+			Linux struct {
+				Namespaces []struct{ Type, Path string }
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(raw), &info); err != nil {
+		return "", err
+	}
+	for _, ns := range info.Spec.Linux.Namespaces {
+		if ns.Type == "network" {
+			return n.Root(ns.Path), nil
+		}
+	}
+	return "", fmt.Errorf("sandbox %s has no network namespace", ids[0])
+}

@@ -1,0 +1,206 @@
+package k8s
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"github.com/antrea-lite/podnet/e2e/k8s/cluster"
+	"github.com/antrea-lite/podnet/e2e/lab"
+)
+
+// world is a namespace in the shared cluster. At the test's end it is removed
+// with all that is in it, and the nodes have to look as before.
+type world struct {
+	*cluster.Cluster
+	t         *testing.T
+	ctx       context.Context
+	namespace string
+}
+
+// newWorld makes a namespace for a test.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{Cluster: shared, t: t, ctx: t.Context(), namespace: strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))}
+	before := w.states(w.ctx)
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
+	_, err := w.Client().CoreV1().Namespaces().Create(w.ctx, ns, metav1.CreateOptions{})
+	w.must(err)
+	w.until("the namespace has its ServiceAccount", func() error {
+		_, err := w.Client().CoreV1().ServiceAccounts(w.namespace).Get(w.ctx, "default", metav1.GetOptions{})
+		return err
+	})
+	t.Cleanup(func() { w.clean(before) })
+	return w
+}
+
+func (w *world) clean(before []lab.Listing) {
+	// The test's context has ended.
+	w.ctx = context.Background()
+	if w.t.Failed() {
+		w.describe()
+	}
+	w.must(w.Client().CoreV1().Namespaces().Delete(w.ctx, w.namespace, metav1.DeleteOptions{}))
+	w.until("the namespace is gone", func() error {
+		_, err := w.Client().CoreV1().Namespaces().Get(w.ctx, w.namespace, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return errors.Join(errors.New("it is still there"), err)
+	})
+	w.until("the nodes look as before", func() error {
+		for i, now := range w.states(w.ctx) {
+			if diff := now.Diff(before[i]); diff != "" {
+				return fmt.Errorf("%s differs:\n%s", w.Nodes()[i].Name, diff)
+			}
+		}
+		return nil
+	})
+}
+
+// describe logs what may tell why a test failed.
+func (w *world) describe() {
+	for _, args := range [][]string{
+		{"get", "pods", "--all-namespaces", "-o", "wide"},
+		{"get", "events", "-n", w.namespace, "--sort-by=.lastTimestamp"},
+	} {
+		out, err := w.Kubectl(w.ctx, args...)
+		w.t.Logf("kubectl %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}
+
+func (w *world) states(ctx context.Context) []lab.Listing {
+	w.t.Helper()
+	var all []lab.Listing
+	for _, n := range w.Nodes() {
+		s, err := w.State(ctx, n)
+		w.must(err)
+		all = append(all, s)
+	}
+	return all
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// until waits for a condition; the test fails when it does not come.
+func (w *world) until(what string, check func() error) {
+	w.t.Helper()
+	w.within(patience, what, check)
+}
+
+func (w *world) within(limit time.Duration, what string, check func() error) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeoutCause(w.ctx, limit, fmt.Errorf("not within %s: %s", limit, what))
+	defer cancel()
+	w.must(lab.Until(ctx, check))
+}
+
+// apply gives the cluster a manifest of the tree.
+func (w *world) apply(manifest string) {
+	w.t.Helper()
+	path := filepath.Join(options.root, manifest)
+	_, err := w.Kubectl(w.ctx, "apply", "-f", path)
+	w.must(err)
+	w.t.Cleanup(func() {
+		_, err := w.Kubectl(context.Background(), "delete", "--wait=true", "-f", path)
+		if err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+// pod is a Pod that is Ready.
+type pod struct {
+	*corev1.Pod
+	node *cluster.Node
+	ns   string // path of the network namespace
+}
+
+// testPod is a Pod that runs testpod's servers on a node.
+func (w *world) testPod(name, node string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: map[string]string{"app": name}},
+		Spec: corev1.PodSpec{
+			NodeName:                      node,
+			TerminationGracePeriodSeconds: ptr.To(int64(1)),
+			Containers: []corev1.Container{{
+				Name: "testpod", Image: "localhost/testpod:1", ImagePullPolicy: corev1.PullNever,
+				ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(httpPort)}}},
+			}},
+		},
+	}
+}
+
+// start makes a Pod on a node and waits until it is Ready.
+func (w *world) start(name string, node *cluster.Node) pod {
+	w.t.Helper()
+	_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, w.testPod(name, node.Name), metav1.CreateOptions{})
+	w.must(err)
+	return w.ready(name, node)
+}
+
+// ready waits until a Pod is Ready.
+func (w *world) ready(name string, node *cluster.Node) pod {
+	w.t.Helper()
+	p := pod{node: node}
+	w.until("Pod "+name+" is Ready", func() (err error) {
+		p.Pod, err = w.Client().CoreV1().Pods(w.namespace).Get(w.ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return isReady(p.Pod)
+	})
+	var err error
+	p.ns, err = node.PodNetNS(w.ctx, string(p.UID))
+	w.must(err)
+	return p
+}
+
+func isReady(p *corev1.Pod) error {
+	for _, cond := range p.Status.Conditions {
+		if cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue {
+			return nil
+		}
+	}
+	return fmt.Errorf("Pod %s is %s and not Ready", p.Name, p.Status.Phase)
+}
+
+// addrs are the Pod's addresses, IPv4 first.
+func (p pod) addrs() []netip.Addr {
+	var list []netip.Addr
+	for _, ip := range p.Status.PodIPs {
+		// The API server accepts valid addresses only.
+		list = append(list, netip.MustParseAddr(ip.IP))
+	}
+	return list
+}
+
+// at are the Pod's endpoints for the instruments of package lab.
+func (p pod) at() []lab.Endpoint {
+	var list []lab.Endpoint
+	for _, a := range p.addrs() {
+		list = append(list, lab.Endpoint{NS: p.ns, Addr: a})
+	}
+	return list
+}
+
+// exec runs a command in a Pod through API server and kubelet.
+func (w *world) exec(p pod, args ...string) (string, error) {
+	return w.Kubectl(w.ctx, append([]string{"exec", "-n", w.namespace, p.Name, "--"}, args...)...)
+}
