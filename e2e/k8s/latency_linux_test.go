@@ -23,7 +23,7 @@ func TestManyPodsAtOnce(t *testing.T) {
 	for i := range options.pods {
 		name := fmt.Sprint("p", i)
 		created[name] = time.Now()
-		_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, w.testPod(name, w.Nodes()[i%len(w.Nodes())].Name), metav1.CreateOptions{})
+		_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, testPod(w.namespace, name, w.Nodes()[i%len(w.Nodes())].Name), metav1.CreateOptions{})
 		w.must(err)
 	}
 	ready := collectReady(t, events, created)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -63,7 +64,7 @@ func run(m *testing.M) int {
 	err = shared.Down(ctx)
 	if err == nil {
 		note(fmt.Sprintf("cluster removed in %s", time.Since(began).Round(time.Millisecond)))
-		err = lab.Until(ctx, func() error { return unchanged(before) })
+		err = lab.Every(ctx, 100*time.Millisecond, func() error { return unchanged(before) })
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "e2e/k8s: after the cluster's end:", err)
@@ -86,9 +87,12 @@ func start() error {
 	if err != nil {
 		return err
 	}
+	if err := removeDead(ctx, filepath.Join(root, ".cache", "k8s")); err != nil {
+		return err
+	}
 	began := time.Now()
 	progress := func(step string) { note(fmt.Sprintf("%6.1f s  %s", time.Since(began).Seconds(), step)) }
-	dir := filepath.Join(root, ".cache", "k8s", fmt.Sprint("test-", os.Getpid()))
+	dir := filepath.Join(root, ".cache", "k8s", fmt.Sprint(dirPrefix, os.Getpid()))
 	shared, err = cluster.Up(ctx, cluster.Config{Dir: dir, DualStack: options.dual, Parts: parts, Bound: true}, progress)
 	if err != nil {
 		return err
@@ -97,12 +101,42 @@ func start() error {
 	defer cancel()
 	err = connection.Install(ctx, shared)
 	if err == nil {
-		err = lab.Until(ctx, func() error { return nodesReady(ctx) })
+		err = lab.Every(ctx, 100*time.Millisecond, func() error { return nodesReady(ctx) })
+	}
+	if err == nil {
+		// A network may make what it needs, such as a bridge, for a node's first Pod.
+		err = firstPods(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, shared.Down(context.Background()))
 	}
 	progress("nodes Ready with " + options.network)
+	return nil
+}
+
+// dirPrefix begins the names of directories of tests' clusters; the process id follows.
+const dirPrefix = "test-"
+
+// removeDead removes what is left of clusters whose test was killed: their
+// processes ended with it, directories and cgroups could not.
+func removeDead(ctx context.Context, dir string) error {
+	found, err := filepath.Glob(filepath.Join(dir, dirPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range found {
+		pid := strings.TrimPrefix(filepath.Base(path), dirPrefix)
+		if _, err := os.Stat(filepath.Join("/proc", pid)); err == nil {
+			continue
+		}
+		c, err := cluster.Open(path)
+		if err != nil {
+			return err
+		}
+		if err := c.Down(ctx); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

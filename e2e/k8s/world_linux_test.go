@@ -108,7 +108,7 @@ func (w *world) within(limit time.Duration, what string, check func() error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeoutCause(w.ctx, limit, fmt.Errorf("not within %s: %s", limit, what))
 	defer cancel()
-	w.must(lab.Until(ctx, check))
+	w.must(lab.Every(ctx, 100*time.Millisecond, check))
 }
 
 // apply gives the cluster a manifest of the tree.
@@ -133,9 +133,9 @@ type pod struct {
 }
 
 // testPod is a Pod that runs testpod's servers on a node.
-func (w *world) testPod(name, node string) *corev1.Pod {
+func testPod(namespace, name, node string) *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Labels: map[string]string{"app": name}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{"app": name}},
 		Spec: corev1.PodSpec{
 			NodeName:                      node,
 			TerminationGracePeriodSeconds: ptr.To(int64(1)),
@@ -150,7 +150,7 @@ func (w *world) testPod(name, node string) *corev1.Pod {
 // start makes a Pod on a node and waits until it is Ready.
 func (w *world) start(name string, node *cluster.Node) pod {
 	w.t.Helper()
-	_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, w.testPod(name, node.Name), metav1.CreateOptions{})
+	_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, testPod(w.namespace, name, node.Name), metav1.CreateOptions{})
 	w.must(err)
 	return w.ready(name, node)
 }

@@ -18,6 +18,9 @@ import (
 // upTime is how long one step of Up may take on a busy machine.
 const upTime = 2 * time.Minute
 
+// pollEvery is the pause between two questions to a component that starts.
+const pollEvery = 100 * time.Millisecond
+
 // Cluster is a running cluster. Its methods are for one goroutine, but those of
 // Client and Kubectl and the commands inside nodes may be used concurrently.
 type Cluster struct {
@@ -194,7 +197,7 @@ func (c *Cluster) bootNode(ctx context.Context, n *Node) error {
 
 func (c *Cluster) importImages(ctx context.Context) error {
 	for _, n := range c.nodes {
-		if err := lab.Until(ctx, func() error { _, err := n.ctr(ctx, "version"); return err }); err != nil {
+		if err := lab.Every(ctx, pollEvery, func() error { _, err := n.ctr(ctx, "version"); return err }); err != nil {
 			return fmt.Errorf("containerd of %s: %w", n.Name, err)
 		}
 		for _, image := range c.cfg.Parts.Images {
@@ -217,7 +220,7 @@ func (c *Cluster) startControllers(ctx context.Context) error {
 }
 
 func (c *Cluster) apiReady(ctx context.Context) error {
-	return lab.Until(ctx, func() error { return c.client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() })
+	return lab.Every(ctx, pollEvery, func() error { return c.client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() })
 }
 
 // register starts the kubelets and waits for what a first Pod needs.
@@ -228,7 +231,7 @@ func (c *Cluster) register(ctx context.Context) error {
 		}
 	}
 	for _, n := range c.nodes {
-		err := lab.Until(ctx, func() error {
+		err := lab.Every(ctx, pollEvery, func() error {
 			node, err := c.client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
 			if err == nil && len(node.Spec.PodCIDRs) < len(c.cfg.PodCIDRs()) {
 				err = fmt.Errorf("node %s has the Pod CIDRs %v", n.Name, node.Spec.PodCIDRs)
@@ -239,7 +242,7 @@ func (c *Cluster) register(ctx context.Context) error {
 			return err
 		}
 	}
-	return lab.Until(ctx, func() error {
+	return lab.Every(ctx, pollEvery, func() error {
 		_, err := c.client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 		return err
 	})

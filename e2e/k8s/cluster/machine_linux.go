@@ -122,7 +122,8 @@ func (m *machine) PID() int {
 
 func (m *machine) alive() bool { return m.PID() != 0 }
 
-// Root is a path of the machine's as this process can open it.
+// Root is a path of the machine's as this process can open it. Absolute symbolic
+// links on it lead into this process's own root.
 func (m *machine) Root(path string) string {
 	return filepath.Join(fmt.Sprintf("/proc/%d/root", m.PID()), path)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"strings"
 )
 
@@ -34,7 +35,9 @@ func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
 	}
 	for _, ns := range info.Spec.Linux.Namespaces {
 		if ns.Type == "network" {
-			return n.Root(ns.Path), nil
+			// Not by the path itself: /var/run is a link to /run, which would be this
+			// process's own.
+			return n.Root(filepath.Join("/run/netns", filepath.Base(ns.Path))), nil
 		}
 	}
 	return "", fmt.Errorf("sandbox %s has no network namespace", ids[0])

@@ -92,6 +92,10 @@ func (c *Cluster) State(ctx context.Context, n *Node) (lab.Listing, error) {
 		}
 		l[kind] = nonEmpty(out)
 	}
+	for i, line := range l["route"] {
+		// It says that the bridge has no port at this moment.
+		l["route"][i] = strings.Replace(line, " linkdown", "", 1)
+	}
 	for i, line := range l["interface"] {
 		// "7: eth0@if5: <FLAGS> mtu ...": the name alone is the same at all times.
 		_, rest, _ := strings.Cut(line, ": ")
