@@ -32,7 +32,7 @@ FOCUS     ?= Granular Checks: Pods should function for
 
 RUN_PACKAGES  := openvswitch-switch
 # gcc and the C library's headers are what the race detector needs.
-TEST_PACKAGES := $(RUN_PACKAGES) iproute2 iputils-ping ethtool procps gcc libc6-dev qemu-system-x86
+TEST_PACKAGES := $(RUN_PACKAGES) iproute2 iputils-ping ethtool procps gcc libc6-dev qemu-system-x86 busybox-static
 
 # What runs Windows programs here, and the C compiler for their DLLs and -race.
 WINE_PACKAGES := wine64 gcc-mingw-w64-x86-64-win32
