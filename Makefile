@@ -131,7 +131,11 @@ sim: ## random schedules in virtual time: SCHEDULES=100000, SIMFLAGS='-from 1' o
 	@# A panic of the code under test ends the run; its goroutines name the seed.
 	@cd e2e/sim && GODEBUG=tracebacklabels=1 ../../bin/sim.test -test.timeout 0 -test.run 'TestSchedules|TestOne' -test.v -schedules $(SCHEDULES) $(SIMFLAGS)
 
-.PHONY: windows e2e-wine
+.PHONY: windows e2e-wine wine-hcsshim
+
+wine-hcsshim: wine-deps ## hcsshim's own tests against the fake host network service
+	@echo '== hcsshim, under Wine'
+	@GO='$(GO)' scripts/hcsshim.sh
 
 windows: ## the same two for Windows, bin/antrea-lite.exe and bin/antrea-lite-cni.exe
 	@GOOS=windows GOARCH=amd64 $(BUILD) -o bin/ ./cmd/antrea-lite ./cmd/antrea-lite-cni
