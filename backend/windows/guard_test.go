@@ -287,3 +287,56 @@ func TestWholeListsAreJoined(t *testing.T) {
 		}
 	})
 }
+
+// Two DELs that wait for their turn together are one delete when it comes.
+func TestDeletesThatWaitedTogetherAreOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hns := node()
+		l := newLinker(t, hns)
+		var deletes sync.WaitGroup
+		hns.Set(windows.OpDeleteEndpoint, hnstest.Fault{Delay: 5 * time.Second})
+		for n := range 5 {
+			_, iface := mustLink(t, l, request(hns, n))
+			unlink := func() {
+				if err := l.Unlink(t.Context(), iface); err != nil {
+					t.Error(err)
+				}
+			}
+			deletes.Go(unlink)
+			synctest.Wait() // four are under way, the fifth waits
+			if n == 4 {
+				deletes.Go(unlink)
+			}
+		}
+		deletes.Wait()
+		if n := count(hns, windows.OpDeleteEndpoint); n != 5 {
+			t.Errorf("%d deletes of 5 endpoints", n)
+		}
+	})
+}
+
+// What a delete that hangs will take away is not adopted.
+func TestEndpointThatIsBeingDeletedIsNotAdopted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hns := node()
+		l := newLinker(t, hns)
+		req := request(hns, 1)
+		hns.Set(windows.OpAttach, hnstest.Fault{Err: busy, Times: 1})
+		release := hns.HangUp(windows.OpDeleteEndpoint)
+		if _, err := l.Link(t.Context(), req); !errors.Is(err, busy) || !errors.Is(err, podnet.ErrTryAgain) {
+			t.Errorf("%v; want both why it failed and that its endpoint is not gone", err)
+		}
+		if _, err := l.Link(t.Context(), req); !errors.Is(err, podnet.ErrTryAgain) {
+			t.Errorf("%v, want %v", err, podnet.ErrTryAgain)
+		}
+		release()
+		synctest.Wait()
+		_, iface := mustLink(t, l, req)
+		if err := l.Check(t.Context(), iface); err != nil {
+			t.Error(err)
+		}
+		if n := count(hns, windows.OpDeleteEndpoint); n != 1 {
+			t.Errorf("%d deletes", n)
+		}
+	})
+}
