@@ -99,7 +99,7 @@ func Run(ctx context.Context, conf *config.Config, node config.Node, version str
 type hostPart struct {
 	name  string
 	run   func(context.Context) error
-	check func() error
+	check func() error // nil: nothing to say about the node
 }
 
 func ranges(node config.Node) []ipam.Range {
@@ -153,7 +153,9 @@ func (a *agent) compose() (err error) {
 	if a.cluster != nil {
 		a.composeCluster()
 	}
-	a.host = a.hostParts()
+	if a.host, err = a.hostParts(); err != nil {
+		return err
+	}
 	parts := []health.Part{
 		{Name: "ovsdb", Check: a.checkOVSDB},
 		{Name: "gateway", Check: a.keeper.check, Limits: true},
@@ -161,7 +163,9 @@ func (a *agent) compose() (err error) {
 		{Name: "openflow", Check: a.checkOpenFlow, Limits: true},
 	}
 	for _, h := range a.host {
-		parts = append(parts, health.Part{Name: h.name, Check: h.check})
+		if h.check != nil {
+			parts = append(parts, health.Part{Name: h.name, Check: h.check})
+		}
 	}
 	a.health = health.New(parts...)
 	return nil

@@ -39,7 +39,7 @@ func (a *agent) readiness(store *ifstore.Store) (podnet.PortReadiness, error) {
 }
 
 // hostParts are the parts that only this platform has.
-func (a *agent) hostParts() []hostPart { return nil }
+func (a *agent) hostParts() ([]hostPart, error) { return nil, nil }
 
 // newPods returns podnet as it is: on Linux every container that asks has a namespace of its own.
 func newPods(n *podnet.Network) pods { return direct{n} }

@@ -50,7 +50,11 @@ func (a *agent) readiness(*ifstore.Store) (podnet.PortReadiness, error) {
 func newPods(n *podnet.Network) pods { return windows.NewSandboxes(n) }
 
 // hostParts are the parts that only this platform has.
-func (a *agent) hostParts() []hostPart {
+func (a *agent) hostParts() ([]hostPart, error) {
 	h := newHNSKeeper(a)
-	return []hostPart{{name: "HNS network", run: h.run, check: h.check}}
+	auditor, err := windows.NewAuditor(windows.AuditorConfig{
+		Linker: a.linker.osLinker, Interfaces: a.net.Interfaces, Events: fanOut{a.events, a.cluster}, Period: time.Duration(a.conf.SyncPeriod),
+	})
+	// What the auditor finds is a Pod's trouble, not the node's: it has no check.
+	return []hostPart{{name: "HNS network", run: h.run, check: h.check}, {name: "HNS endpoints", run: auditor.Run}}, err
 }
