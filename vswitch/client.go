@@ -24,7 +24,7 @@ type Client struct {
 	dels *join.Joiner[podnet.PortKey, struct{}]
 	sets *join.Joiner[idChange, struct{}]
 
-	types   *join.Joiner[typeChange, struct{}]
+	changes *join.Joiner[ifaceChange, struct{}]
 	tunnels *join.Joiner[tunnelChange, struct{}]
 
 	mu      sync.Mutex
@@ -63,7 +63,7 @@ func New(cfg Config) (*Client, error) {
 	c.adds.Abandoned = c.removeAbandoned
 	c.dels = join.New(c.runDeletes, maxJoined)
 	c.sets = join.New(c.runIDChanges, maxJoined)
-	c.types = join.New(c.runTypeChanges, maxJoined)
+	c.changes = join.New(c.runIfaceChanges, maxJoined)
 	c.tunnels = join.New(c.runTunnelChanges, maxJoined)
 	return c, nil
 }
@@ -80,7 +80,7 @@ func (c *Client) Run(ctx context.Context) error {
 		c.adds.Close()
 		c.dels.Close()
 		c.sets.Close()
-		c.types.Close()
+		c.changes.Close()
 		c.tunnels.Close()
 	}()
 	log := klog.FromContext(ctx).WithValues("endpoint", c.cfg.Endpoint, "bridge", c.cfg.Bridge)

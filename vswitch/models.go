@@ -53,6 +53,9 @@ type ifaceRow struct {
 	OFPort *int    `ovsdb:"ofport"`
 	Error  *string `ovsdb:"error"`
 
+	OFPortRequest *int `ovsdb:"ofport_request"`
+	MTURequest    *int `ovsdb:"mtu_request"`
+
 	Options map[string]string `ovsdb:"options"`
 }
 
@@ -97,6 +100,7 @@ func (r *ifaceRow) CloneModelInto(m model.Model) {
 	c := m.(*ifaceRow)
 	*c = *r
 	c.MAC, c.OFPort, c.Error, c.Options = clone(r.MAC), clone(r.OFPort), clone(r.Error), maps.Clone(r.Options)
+	c.OFPortRequest, c.MTURequest = clone(r.OFPortRequest), clone(r.MTURequest)
 }
 
 func clone[T any](p *T) *T {

@@ -27,6 +27,7 @@ const testSchema = `{"name":"Open_vSwitch","version":"8.0.0","tables":{
 "Interface":{"columns":{"name":{"type":"string","mutable":false},"type":{"type":"string"},
   "mac":{"type":{"key":"string","min":0,"max":1}},"ofport":{"type":{"key":"integer","min":0,"max":1}},
   "error":{"type":{"key":"string","min":0,"max":1}},
+  "ofport_request":{"type":{"key":"integer","min":0,"max":1}},"mtu_request":{"type":{"key":"integer","min":0,"max":1}},
   "options":{"type":{"key":"string","value":"string","min":0,"max":"unlimited"}}}}}}`
 
 func testTables(tb testing.TB) *tables {

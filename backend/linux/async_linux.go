@@ -3,6 +3,8 @@ package linux
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -24,6 +26,10 @@ type AsyncReadinessConfig struct {
 	Watches []async.Watch
 	// Nudge makes Open vSwitch try again to open a port's device: Nudge of the OVSDB client.
 	Nudge func(ctx context.Context, key podnet.PortKey) error
+	// Reopen makes Open vSwitch open a port's device anew: Reopen of the OVSDB
+	// client. The userspace datapath needs it when a device of others went and came
+	// back; nil on the kernel datapath, which notices by itself.
+	Reopen func(ctx context.Context, key podnet.PortKey) error
 	// NotReadyAfter and Queue are those of async.Config.
 	NotReadyAfter time.Duration
 	Queue         async.QueueConfig
@@ -38,7 +44,7 @@ func NewAsyncReadiness(cfg AsyncReadinessConfig) (*async.Readiness, error) {
 	if cfg.Linker == nil || cfg.Interface == nil || cfg.Ports == nil {
 		return nil, errors.New("linux: AsyncReadinessConfig needs Linker, Interface and Ports")
 	}
-	d := &deviceStep{cfg: cfg, appearance: async.NewAppearance(ListDevices, 0)}
+	d := &deviceStep{cfg: cfg, appearance: async.NewAppearance(ListDevices, 0), index: make(map[string]int)}
 	return async.New(async.Config{
 		Accept: async.AcceptLive, Ports: cfg.Ports,
 		Watches: append([]async.Watch{d}, cfg.Watches...),
@@ -47,11 +53,19 @@ func NewAsyncReadiness(cfg AsyncReadinessConfig) (*async.Readiness, error) {
 	})
 }
 
+// reopenRetry is the pause before a device that could not be set up or opened
+// anew is tried again.
+const reopenRetry = 5 * time.Second
+
 // deviceStep is what a port needs before its number: that its device is there and set up.
 type deviceStep struct {
 	cfg        AsyncReadinessConfig
 	appearance *async.Appearance
 	watch      DeviceWatch
+	again      bool // Next has something to try again
+
+	mu    sync.Mutex
+	index map[string]int // of devices of others, as last set up
 }
 
 // prepare implements async.Config.Prepare.
@@ -63,33 +77,68 @@ func (d *deviceStep) prepare(ctx context.Context, keys []podnet.PortKey) []error
 	errs := d.appearance.Check(ctx, names)
 	for i, name := range names {
 		if errs[i] == nil {
-			errs[i] = d.setUp(name)
+			errs[i] = d.setUp(ctx, name)
 		}
 	}
 	return errs
 }
 
 // setUp sets a device of others up; every other one is as Link made it.
-func (d *deviceStep) setUp(name string) error {
+func (d *deviceStep) setUp(ctx context.Context, name string) error {
 	iface, ok := d.cfg.Interface(name)
 	if !ok || !isDevice(iface) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.index, name)
 		return nil
 	}
-	return d.cfg.Linker.setUpDevice(name, iface.MTU)
+	index, err := d.cfg.Linker.setUpDevice(name, iface.MTU)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	before := d.index[name]
+	d.mu.Unlock()
+	if before != 0 && before != index && d.cfg.Reopen != nil {
+		if err := d.cfg.Reopen(ctx, podnet.PortKey{Name: name, Gen: iface.Gen}); err != nil {
+			return fmt.Errorf("host device %s was made again, and Open vSwitch has the old one open: %w", name, err)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.index[name] = index
+	return nil
 }
 
 // Next implements async.Watch: devices that came or went. One that came back is
 // set up again at once, also when its port never lost its number (the userspace
 // datapath keeps it) and so has nothing to wait for.
 func (d *deviceStep) Next(ctx context.Context) ([]string, error) {
-	names, err := d.watch.Next(ctx)
+	wait, cancel := ctx, context.CancelFunc(func() {})
+	if d.again {
+		wait, cancel = context.WithTimeout(ctx, reopenRetry)
+	}
+	defer cancel()
+	names, err := d.watch.Next(wait)
+	if err != nil && ctx.Err() == nil && wait.Err() != nil {
+		names, err = d.watch.Next(ctx) // begun anew, it names all
+	}
 	if err != nil {
 		return nil, err
 	}
 	d.appearance.Changed()
+	told := d.again
+	d.again = false
+	step, cancelStep := context.WithTimeout(ctx, reopenRetry)
+	defer cancelStep()
 	for _, name := range names {
-		if err := d.setUp(name); err != nil && !errors.Is(err, podnet.ErrNoDevice) {
-			klog.FromContext(ctx).Error(err, "A host device appeared and cannot be used; it is tried again while its Pod waits", "device", name)
+		err := d.setUp(step, name)
+		if err == nil || errors.Is(err, podnet.ErrNoDevice) {
+			continue
+		}
+		d.again = d.again || !errors.Is(err, podnet.ErrBadRequest) // that stays as it is
+		if !told {
+			klog.FromContext(ctx).Error(err, "A host device appeared and cannot be used yet", "device", name)
 		}
 	}
 	return names, nil

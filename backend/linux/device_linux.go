@@ -36,7 +36,7 @@ func (l *Linker) linkDevice(ctx context.Context, req podnet.Request) (podnet.Lin
 	if err := ctx.Err(); err != nil {
 		return podnet.Link{}, context.Cause(ctx)
 	}
-	err = l.setUpDevice(req.HostDevice, p.mtu)
+	_, err = l.setUpDevice(req.HostDevice, p.mtu)
 	switch {
 	case errors.Is(err, podnet.ErrNoDevice) && l.cfg.LateDevices:
 	case errors.Is(err, podnet.ErrNoDevice):
@@ -48,27 +48,27 @@ func (l *Linker) linkDevice(ctx context.Context, req podnet.Request) (podnet.Lin
 }
 
 // setUpDevice checks a device of others and makes it fit to be a port: MTU, up,
-// no address of its own. Not there: podnet.ErrNoDevice. One that the host itself
-// uses is refused: podnet.ErrBadRequest.
-func (l *Linker) setUpDevice(name string, mtu int) error {
+// no address of its own. It returns the device's index. Not there:
+// podnet.ErrNoDevice. One that the host itself uses is refused: podnet.ErrBadRequest.
+func (l *Linker) setUpDevice(name string, mtu int) (index int, err error) {
 	c, err := dialRTNL()
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer c.close()
 	link, err := lookUp(c, name)
 	switch {
 	case errors.Is(err, errNoLink), err == nil && link.name != name:
-		return fmt.Errorf("host interface %s has not appeared yet: %w", name, podnet.ErrNoDevice)
+		return 0, fmt.Errorf("host interface %s has not appeared yet: %w", name, podnet.ErrNoDevice)
 	case err != nil:
-		return err
+		return 0, err
 	}
 	if err := mayTake(c, link); err != nil {
-		return err
+		return 0, err
 	}
 	if l.cfg.QuietHost {
 		if err := quiet(name); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	var steps []step
@@ -79,9 +79,9 @@ func (l *Linker) setUpDevice(name string, mtu int) error {
 		step{what: "keep IPv6 link-local addresses off " + name, req: noLinkLocal(link.index), ok: unix.EAFNOSUPPORT},
 		step{what: "bring up " + name, req: setUp(link.index)})
 	if _, err := perform(c, steps...); err != nil {
-		return fmt.Errorf("host device %s: %w", name, err)
+		return 0, fmt.Errorf("host device %s: %w", name, err)
 	}
-	return nil
+	return link.index, nil
 }
 
 // mayTake refuses what belongs to somebody else: a port of another bridge or

@@ -159,7 +159,7 @@ func TestAsyncHostDevice(t *testing.T) {
 	n.startReady()
 	a, _ := n.plug("a", "")
 	n.awaits("a", "ready", "")
-	dev := func(name string) string { return fmt.Sprintf(`, "hostDevice": %q`, name) }
+	dev := func(name string) string { return fmt.Sprintf(`, "mtu": 1400, "hostDevice": %q`, name) }
 	vm, result := n.plug("vm", dev("tap-vm"))
 	port := n.awaits("vm", "waiting", "device")
 	if port.Host != "tap-vm" || !strings.Contains(port.Waiting, "host interface tap-vm has not appeared yet") {
@@ -190,6 +190,13 @@ func TestAsyncHostDevice(t *testing.T) {
 	n.pings("", gw, vm)
 	if _, err := n.cni("CHECK", "vm", `, "prevResult": `+string(result)); err != nil {
 		t.Errorf("CHECK: %v", err)
+	}
+	// It goes, and another one comes: the userspace datapath would go on reading from the old one.
+	n.deleteLink("tap-vm")
+	n.hostDevice("tap-vm", "vm", result)
+	n.until("the new device is in use", func() error { return pingable(vm) })
+	if l, err := netlink.LinkByName(n.conf.Gateway.Name); err != nil || l.Attrs().MTU != n.conf.MTU {
+		t.Errorf("a Pod with a small MTU made the gateway's %d (%v)", l.Attrs().MTU, err)
 	}
 	n.unplug("vm", "a")
 	if _, err := netlink.LinkByName("tap-vm"); err != nil {

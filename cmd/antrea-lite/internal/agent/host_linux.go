@@ -13,6 +13,9 @@ import (
 	"github.com/antrea-lite/podnet/ofclient"
 )
 
+// mtuByOVS: ovs-vswitchd sets the MTU of the gateway, to the least of all ports' unless told otherwise.
+const mtuByOVS = true
+
 // listen opens the socket on which the CNI plugin finds the agent.
 func listen(path string) (net.Listener, error) { return socket.Listen(path) }
 

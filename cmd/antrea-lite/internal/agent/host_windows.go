@@ -17,6 +17,9 @@ import (
 // minBuild is Windows Server 2019, the oldest whose HNS has network namespaces for Pods.
 const minBuild = 17763
 
+// mtuByOVS: on Windows Open vSwitch sets no MTU.
+const mtuByOVS = false
+
 // hostPorts tells that the portmap plugin of containernetworking serves hostPort; it is for Linux.
 const hostPorts = false
 

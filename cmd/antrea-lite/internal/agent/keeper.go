@@ -157,6 +157,11 @@ func (k *keeper) ensure(ctx context.Context) error {
 		}
 		return fmt.Errorf("gateway: %w", err)
 	}
+	if mtuByOVS {
+		if err := k.ovs.SetMTURequest(ctx, key, k.conf.MTU); err != nil {
+			return fmt.Errorf("gateway: %w", err)
+		}
+	}
 	ofport, err := k.ovs.WaitOFPort(ctx, key)
 	if err != nil {
 		return fmt.Errorf("gateway: %w", err)

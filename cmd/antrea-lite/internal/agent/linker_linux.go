@@ -30,7 +30,12 @@ func (a *agent) readiness(store *ifstore.Store) (podnet.PortReadiness, error) {
 			Queue: async.QueueConfig{MaxRetry: time.Duration(a.conf.RetryInterval)},
 		}), nil
 	}
+	var reopen func(context.Context, podnet.PortKey) error
+	if a.conf.Datapath == "netdev" {
+		reopen = a.ovs.Reopen
+	}
 	return linux.NewAsyncReadiness(linux.AsyncReadinessConfig{
+		Reopen: reopen,
 		Linker: a.linker.osLinker, Interface: store.ByName, Ports: portTable{a.of}.listed, Nudge: a.ovs.Nudge,
 		Watches:       []async.Watch{a.of.WatchPorts(), a.ovs.WatchOFPorts()},
 		NotReadyAfter: time.Duration(a.conf.NotReadyAfter),

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+
 	"github.com/antrea-lite/podnet/podnet"
 	"github.com/antrea-lite/podnet/vswitch"
 	"github.com/antrea-lite/podnet/vswitch/vswitchtest"
@@ -32,7 +34,7 @@ func TestSetTypeGivesTheNumber(t *testing.T) {
 		}
 	}
 	until(t, w, "a number", func() bool { n, err := c.OFPort(soon(t), key); return n > 0 && err == nil })
-	if got := o.count("type"); got != 1 {
+	if got := o.count("interface"); got != 1 {
 		t.Errorf("%d transactions for one change", got)
 	}
 	ports, err := c.Ports(soon(t))
@@ -101,7 +103,75 @@ func TestSetTypeIsJoined(t *testing.T) {
 			t.Errorf("%s has type %q", p.Name, p.Type)
 		}
 	}
-	if got := o.count("type"); got > n/4 {
+	if got := o.count("interface"); got > n/4 {
 		t.Errorf("%d transactions for %d ports", got, n)
+	}
+}
+
+// Without a request ovs-vswitchd gives the gateway the least MTU of all ports,
+// and takes every other one away again.
+func TestMTURequestHolds(t *testing.T) {
+	sw, c := setUp(t)
+	key, err := c.EnsureInternalPort(soon(t), "gw0", mac(t, "0a:00:00:00:00:01"), map[string]string{"podnet-owner": "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	number(t, c, key)
+	for range 2 {
+		if err := c.SetMTURequest(soon(t), key, 1450); err != nil {
+			t.Fatal(err)
+		}
+	}
+	small := veth(t, "small0")
+	l, err := netlink.LinkByName(small)
+	if err == nil {
+		err = netlink.LinkSetMTU(l, 1300)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	number(t, c, add(t, c, small))
+	vsctl(t, sw, "set", "bridge", br, "external_ids:look=again") // waits until it has looked at all ports
+	gw, err := netlink.LinkByName("gw0")
+	if err != nil || gw.Attrs().MTU != 1450 {
+		t.Errorf("the gateway has MTU %d (%v), want 1450", gw.Attrs().MTU, err)
+	}
+}
+
+// The device is opened anew under another number, and nobody else's changes.
+func TestReopen(t *testing.T) {
+	_, c := setUp(t)
+	a, b := add(t, c, veth(t, "re1")), add(t, c, veth(t, "re2"))
+	before, other := number(t, c, a), number(t, c, b)
+	w := c.WatchOFPorts()
+	defer w.Close()
+	if err := c.Reopen(soon(t), a); err != nil {
+		t.Fatal(err)
+	}
+	var after uint32
+	until(t, w, "another number", func() bool {
+		n, err := c.OFPort(soon(t), a)
+		after = n
+		return err == nil && n != before
+	})
+	if now := number(t, c, b); now != other || after == other {
+		t.Errorf("the other port went from %d to %d; the reopened one has %d", other, now, after)
+	}
+	// And again; and two at once get numbers of their own.
+	each(2, func(i int) {
+		if err := c.Reopen(soon(t), []podnet.PortKey{a, b}[i]); err != nil {
+			t.Error(err)
+		}
+	})
+	until(t, w, "two new numbers", func() bool {
+		x, xerr := c.OFPort(soon(t), a)
+		y, yerr := c.OFPort(soon(t), b)
+		return xerr == nil && yerr == nil && x != after && y != other && x != y
+	})
+	if err := c.DeletePort(soon(t), b); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Reopen(soon(t), b); !errors.Is(err, podnet.ErrNoPort) {
+		t.Errorf("a port that is gone: %v", err)
 	}
 }
