@@ -24,6 +24,8 @@ type AsyncReadinessConfig struct {
 	Ports func(name string) (async.PortState, bool)
 	// Watches are the port watches of the OpenFlow and the OVSDB client.
 	Watches []async.Watch
+	// OFPort tells what OVSDB says of a port that OpenFlow does not list or that is down: OFPort of the OVSDB client.
+	OFPort func(ctx context.Context, key podnet.PortKey) (uint32, error)
 	// Nudge makes Open vSwitch try again to open a port's device: Nudge of the OVSDB client.
 	Nudge func(ctx context.Context, key podnet.PortKey) error
 	// Reopen makes Open vSwitch open a port's device anew: Reopen of the OVSDB
@@ -48,7 +50,7 @@ func NewAsyncReadiness(cfg AsyncReadinessConfig) (*async.Readiness, error) {
 	return async.New(async.Config{
 		Accept: async.AcceptLive, Ports: cfg.Ports,
 		Watches: append([]async.Watch{d}, cfg.Watches...),
-		Prepare: d.prepare, Nudge: cfg.Nudge,
+		Prepare: d.prepare, OFPort: cfg.OFPort, Nudge: cfg.Nudge,
 		NotReadyAfter: cfg.NotReadyAfter, Queue: cfg.Queue,
 	})
 }
@@ -110,8 +112,9 @@ func (d *deviceStep) setUp(ctx context.Context, name string) error {
 	return nil
 }
 
-// Next implements async.Watch: devices that came or went. One that came back is
-// set up again at once, also when its port never lost its number (the userspace
+// Next implements async.Watch: devices that came or went. One that came back, or
+// went down, is set up again at once (ovs-vswitchd itself takes a device down when it
+// writes flags back that it had read before we brought the device up), also when its port never lost its number (the userspace
 // datapath keeps it) and so has nothing to wait for.
 func (d *deviceStep) Next(ctx context.Context) ([]string, error) {
 	wait, cancel := ctx, context.CancelFunc(func() {})

@@ -206,7 +206,7 @@ func TestDeviceWatch(t *testing.T) {
 	tells(t, w, "seen0")
 	dev, err := netlink.LinkByName("seen0")
 	if err == nil {
-		err = errors.Join(netlink.LinkSetUp(dev), netlink.LinkSetDown(dev)) // no news about who is there
+		err = netlink.LinkSetMTU(dev, 1400) // no news about who is there
 	}
 	if err == nil {
 		err = netlink.LinkSetName(dev, "seen1")
@@ -225,6 +225,10 @@ func TestDeviceWatch(t *testing.T) {
 	if err != nil || !slices.Contains(names, "seen0") {
 		t.Errorf("a rename told %v, %v; want both names", names, err)
 	}
+	if err := errors.Join(netlink.LinkSetUp(dev), netlink.LinkSetDown(dev)); err != nil {
+		t.Fatal(err)
+	}
+	tells(t, w, "seen1") // it went down
 	removeDevice(t, "seen1")
 	tells(t, w, "seen1")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -306,7 +310,7 @@ func newAsyncLab(t *testing.T, linker *Linker) *asyncLab {
 	dbWatch := l.db.WatchOFPorts()
 	var err error
 	l.ready, err = NewAsyncReadiness(AsyncReadinessConfig{
-		Linker: linker, Interface: l.store.ByName, Nudge: l.db.Nudge, Watches: []async.Watch{watch, dbWatch},
+		Linker: linker, Interface: l.store.ByName, Nudge: l.db.Nudge, OFPort: l.db.OFPort, Watches: []async.Watch{watch, dbWatch},
 		Ports: func(name string) (async.PortState, bool) {
 			p, ok := l.of.Port(name)
 			return async.PortState{Number: p.Number, Live: p.State&ofp.PortStateLive != 0}, ok
@@ -360,12 +364,47 @@ func TestAsyncReadinessWaitsForADevice(t *testing.T) {
 	if a := attrs(t, "twohalves"); a.MTU != 1400 || a.Flags&1 == 0 {
 		t.Errorf("device has MTU %d, flags %v", a.MTU, a.Flags)
 	}
+	// Somebody takes it down.
+	dev, err := netlink.LinkByName("twohalves")
+	if err == nil {
+		err = netlink.LinkSetDown(dev)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the device is up again", func() bool { return attrs(t, "twohalves").Flags&1 != 0 })
 	// It goes and comes back: the userspace datapath keeps the number, so nothing waits, and it is set up all the same.
 	removeDevice(t, "twohalves")
 	device(t, "twohalves")
 	eventually(t, "the new device is set up", func() bool {
 		a, err := netlink.LinkByName("twohalves")
 		return err == nil && a.Attrs().MTU == 1400 && a.Attrs().Flags&1 != 0
+	})
+}
+
+// OF-4: a port in error although its device is there is nudged; Open vSwitch's
+// words and the nudges are the cause. When the obstacle goes it gets its number.
+func TestAsyncReadinessNudges(t *testing.T) {
+	l := newAsyncLab(t, newLinker(t, Config{}))
+	device(t, "inerror0") // a device of that name is in the way of a port of type internal
+	key, err := l.db.AddPort(t.Context(), podnet.Port{PortKey: podnet.PortKey{Name: "inerror0"}, Type: "internal"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := l.ready.Begin(t.Context(), key); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the nudges are told of", func() bool {
+		cause := l.notes.cause("inerror0")
+		return strings.Contains(cause, "nudged") && strings.Contains(cause, "ofport -1")
+	})
+	if out, err := l.sw.Vsctl("get", "port", "inerror0", "external_ids:podnet-nudged"); err != nil || out == "" {
+		t.Errorf("nudged: %q %v", out, err)
+	}
+	removeDevice(t, "inerror0")
+	eventually(t, "Open vSwitch makes its own device", func() bool {
+		_, err := l.db.OFPort(t.Context(), key)
+		return err == nil
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"slices"
 	"syscall"
@@ -18,14 +19,26 @@ import (
 // watchBuffer holds the kernel's messages while nobody reads: one is about 1.5 kB.
 const watchBuffer = 4 << 20
 
-// DeviceWatch tells which network interfaces came, went or were renamed in the
+// DeviceWatch tells which network interfaces came, went, were renamed or went down in the
 // namespace of the thread that calls Next first. It implements async.Watch. The
 // zero value is ready; it is for one goroutine.
 type DeviceWatch struct {
 	file  *os.File
 	raw   syscall.RawConn
-	known map[int]string // name by index, as told
+	known map[int]deviceState // by index, as told
 	buf   []byte
+}
+
+// deviceState is what the watch tells of a change of.
+type deviceState struct {
+	name string
+	up   bool
+}
+
+// news reports whether now tells what was did not. Going up is no news: whoever
+// waits for that waits for OpenFlow's LIVE.
+func (now deviceState) news(was deviceState) bool {
+	return now.name != was.name || was.up && !now.up
 }
 
 // Next waits for names; the first call returns all there are. When the kernel
@@ -91,7 +104,7 @@ func (w *DeviceWatch) open() error {
 	if w.raw, err = w.file.SyscallConn(); err != nil {
 		return fmt.Errorf("watch network interfaces: %w", err)
 	}
-	w.known, w.buf = map[int]string{}, make([]byte, 64<<10)
+	w.known, w.buf = map[int]deviceState{}, make([]byte, 64<<10)
 	return nil
 }
 
@@ -138,11 +151,12 @@ func (w *DeviceWatch) apply(m syscall.NetlinkMessage, changed map[string]struct{
 	old, was := w.known[link.index]
 	switch m.Header.Type {
 	case unix.RTM_NEWLINK:
-		if was && old == link.name {
+		now := deviceState{link.name, link.up}
+		w.known[link.index] = now
+		if !now.news(old) {
 			return
 		}
-		w.known[link.index] = link.name
-		changed[link.name] = struct{}{}
+		changed[now.name] = struct{}{}
 	case unix.RTM_DELLINK:
 		if !was {
 			return
@@ -152,18 +166,18 @@ func (w *DeviceWatch) apply(m syscall.NetlinkMessage, changed map[string]struct{
 		return
 	}
 	if was {
-		changed[old] = struct{}{}
+		changed[old.name] = struct{}{}
 	}
 }
 
 // compare lists everything and returns the names that differ from what was told.
 func (w *DeviceWatch) compare(ctx context.Context) ([]string, error) {
-	now := map[int]string{}
+	now := map[int]deviceState{}
 	err := listing(ctx, func(h *netlink.Handle) error {
 		clear(now)
 		links, err := h.LinkList()
 		for _, l := range links {
-			now[l.Attrs().Index] = l.Attrs().Name
+			now[l.Attrs().Index] = deviceState{l.Attrs().Name, l.Attrs().Flags&net.FlagUp != 0}
 		}
 		return err
 	})
@@ -171,14 +185,14 @@ func (w *DeviceWatch) compare(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("list network interfaces: %w", err)
 	}
 	changed := map[string]struct{}{}
-	for index, name := range now {
-		if w.known[index] != name {
-			changed[name] = struct{}{}
+	for index, state := range now {
+		if state.news(w.known[index]) {
+			changed[state.name] = struct{}{}
 		}
 	}
-	for index, name := range w.known {
-		if now[index] != name {
-			changed[name] = struct{}{}
+	for index, state := range w.known {
+		if now[index].name != state.name {
+			changed[state.name] = struct{}{}
 		}
 	}
 	w.known = now

@@ -94,7 +94,7 @@ func (r *Readiness) sync(ctx context.Context, sink podnet.PortSink, items []*ite
 	var due []*item
 	for _, it := range items {
 		if it.promised {
-			it.err = r.accept(it.key.Name)
+			it.err = r.explained(ctx, it.key, r.accept(it.key.Name))
 		}
 		if it.err == nil {
 			due = append(due, it)
@@ -145,6 +145,19 @@ func (r *Readiness) prepare(ctx context.Context, items []*item) {
 	}
 }
 
+// explained gives the reason that OVSDB knows for a refusal, if it knows one.
+func (r *Readiness) explained(ctx context.Context, key podnet.PortKey, refusal error) error {
+	if refusal == nil || r.cfg.OFPort == nil {
+		return refusal
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.StepTimeout)
+	defer cancel()
+	if _, err := r.cfg.OFPort(ctx, key); err != nil {
+		return err
+	}
+	return refusal
+}
+
 // accept applies the rule for first flows.
 func (r *Readiness) accept(name string) error {
 	if r.cfg.Accept == AcceptNumber {
@@ -183,7 +196,8 @@ func (r *Readiness) settle(it item) (late bool, cause error, again bool) {
 		delete(r.promises, name)
 		return false, nil, false
 	}
-	p.prepared = it.prepared
+	// A link that is down may be so because somebody undid what Prepare did.
+	p.prepared = it.prepared && !errors.Is(it.err, podnet.ErrPortDown)
 	// A lock that was busy for a moment explains nothing; keep what does.
 	if p.cause == nil || !errors.Is(it.err, podnet.ErrBusy) {
 		p.cause = it.err

@@ -160,3 +160,25 @@ func TestNudgeThatFails(t *testing.T) {
 		}
 	})
 }
+
+// A port in error is never listed by the switch: whatever the rule, OVSDB is
+// asked why, and the port is nudged.
+func TestNudgeOfAPortThatIsNotListed(t *testing.T) {
+	for _, rule := range []async.Accept{async.AcceptListed, async.AcceptLive} {
+		n := &nudges{}
+		cfg := async.Config{
+			Accept: rule, Nudge: n.nudge,
+			Ports:  func(string) (async.PortState, bool) { return async.PortState{}, false },
+			OFPort: func(context.Context, podnet.PortKey) (uint32, error) { return 0, inError },
+		}
+		bubble(t, cfg, func(t *testing.T, r *async.Readiness, s *sink, _ names) {
+			begin(t, r, key(1))
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			syncs, late := s.seen()
+			if len(syncs) > 0 || n.count() < 3 || len(late) == 0 || !strings.Contains(late[0], "Invalid argument") || !strings.Contains(late[0], "nudged") {
+				t.Errorf("rule %d: %d syncs, %d nudges, late %q", rule, len(syncs), n.count(), late)
+			}
+		})
+	}
+}

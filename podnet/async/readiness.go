@@ -50,8 +50,12 @@ type Config struct {
 	// is switched). It is called for all that wait at once, must be idempotent
 	// and gives one result per key; an error is the cause that Late reports.
 	// Once it has succeeded for a port it is called for that port again only when Open
-	// vSwitch cannot open its device or, under AcceptListed, the session does not list it.
+	// vSwitch cannot open its device, the port is down or, under AcceptListed, the session does not list it.
 	Prepare func(ctx context.Context, keys []podnet.PortKey) []error
+	// OFPort, if set, tells what OVSDB says of a port that the rule refuses:
+	// OFPort of podnet.Bridge. Its error is the better cause, and nudges depend on it,
+	// because a port in error is never listed.
+	OFPort func(ctx context.Context, key podnet.PortKey) (uint32, error)
 	// Nudge, if set, makes Open vSwitch try again to open a port's device. It is
 	// called for ports that are in error (*podnet.PortError) although Prepare
 	// finds nothing missing. Gen is empty in the key of a port that was not promised.

@@ -35,7 +35,7 @@ func (a *agent) readiness(store *ifstore.Store) (podnet.PortReadiness, error) {
 		reopen = a.ovs.Reopen
 	}
 	return linux.NewAsyncReadiness(linux.AsyncReadinessConfig{
-		Reopen: reopen,
+		OFPort: a.ovs.OFPort, Reopen: reopen,
 		Linker: a.linker.osLinker, Interface: store.ByName, Ports: portTable{a.of}.listed, Nudge: a.ovs.Nudge,
 		Watches:       []async.Watch{a.of.WatchPorts(), a.ovs.WatchOFPorts()},
 		NotReadyAfter: time.Duration(a.conf.NotReadyAfter),
