@@ -41,6 +41,7 @@ WINE_TEST      = GOOS=windows GOARCH=amd64 $(GO) test -exec '$(CURDIR)/e2e/wine/
 WINEPKG       ?= ./...
 
 K8S_PACKAGES  := $(RUN_PACKAGES) runc nftables iptables iproute2 procps busybox-static
+IMAGE_PACKAGES := openvswitch-switch busybox-static
 CONFORMANCE_PACKAGES := $(K8S_PACKAGES) curl netcat-openbsd bind9-dnsutils
 KUBELAB       := bin/kubelab --containerd='$(CONTAINERD)'
 
@@ -174,6 +175,28 @@ bench: run-deps build ## ADD and DEL times, ours against bridge + host-local
 	@CGO_ENABLED=0 GOBIN=$(CURDIR)/bin/peer $(GO) install -trimpath -ldflags '-s -w' \
 		$(PEER)/plugins/main/bridge@$(PEER_VERSION) $(PEER)/plugins/ipam/host-local@$(PEER_VERSION)
 	@bin/bench -agent bin/antrea-lite -cni bin/antrea-lite-cni -peer bin/peer $(BENCHFLAGS)
+
+.PHONY: images cni-plugins kind-up kind-down shellcheck
+
+cni-plugins:
+	@CGO_ENABLED=0 GOBIN=$(CURDIR)/.cache/k8s/cni $(GO) install -trimpath -ldflags '-s -w' $(PEER)/plugins/meta/portmap@$(PEER_VERSION)
+
+images: build cni-plugins ## container images of agent and Open vSwitch in bin/images, made without Docker
+	@scripts/deps.sh $(IMAGE_PACKAGES)
+	@for i in agent openvswitch; do \
+		$(GO) run ./deploy/mkimage --list deploy/images/$$i.list --tar bin/images/$$i.tar || exit 1; done
+	@ls -l bin/images
+
+kind-up: images ## a kind cluster with antrea-lite (needs Docker, kind and kubectl): DATAPATH=system
+	@deploy/kind/up.sh
+
+kind-down: ## delete that kind cluster
+	@kind delete cluster --name antrea-lite
+
+shellcheck: ## shellcheck finds nothing in the scripts
+	@echo '== shellcheck'
+	@scripts/deps.sh shellcheck
+	@shellcheck $$(git ls-files '*.sh') .ci/run e2e/wine/wine-exec
 
 k8s-build: build
 	@scripts/deps.sh $(K8S_PACKAGES)
