@@ -20,18 +20,6 @@ import (
 
 // These tests run the real hcsshim against a service that answers for HNS.
 
-func startHNS(t *testing.T) *fakehns.Server {
-	t.Helper()
-	s := fakehns.New()
-	addr, err := s.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Setenv("FAKE_HNS_ADDR", addr)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
-
 // nodeWith is a Linker on a node whose network exists.
 func nodeWith(t *testing.T, change ...func(*windows.Config)) *windows.Linker {
 	t.Helper()
@@ -67,7 +55,7 @@ func endpointNames(s *fakehns.Server) []string {
 
 func TestHCNConforms(t *testing.T) {
 	podnettest.TestLinker(t, func(t *testing.T) podnettest.LinkerUnderTest {
-		s := startHNS(t)
+		s := fakehns.Attach(t)
 		return podnettest.LinkerUnderTest{
 			Linker:    nodeWith(t),
 			Request:   hcnRequest,
@@ -83,7 +71,7 @@ func TestHCNConforms(t *testing.T) {
 
 func TestHCNKeepsEveryValue(t *testing.T) {
 	for _, upper := range []bool{false, true} {
-		s := startHNS(t)
+		s := fakehns.Attach(t)
 		s.SetUpperIDs(upper)
 		l := nodeWith(t)
 		req := hcnRequest(t, 1)
@@ -112,7 +100,7 @@ func TestHCNKeepsEveryValue(t *testing.T) {
 }
 
 func TestHCNFindsItsNetworkAgain(t *testing.T) {
-	s := startHNS(t)
+	s := fakehns.Attach(t)
 	l := newLinker(t, windows.NewHCN())
 	n, created, err := l.EnsureNetwork(t.Context())
 	if err != nil || !created || n.Adapter != network.Adapter || n.Type != windows.Transparent || !slices.Equal(n.Subnets, network.Subnets) {
@@ -144,7 +132,7 @@ func TestHCNErrorsByCodeAlone(t *testing.T) {
 		{fakehns.ObjectExists, "x", windows.ErrTaken},
 		{fakehns.AddressInvalid, "x", windows.ErrTaken},
 	} {
-		s := startHNS(t)
+		s := fakehns.Attach(t)
 		s.Intercept(fakehns.Refuse("HcnDeleteEndpoint", test.code, test.text))
 		err := windows.NewHCN().DeleteEndpoint(t.Context(), id)
 		for _, sentinel := range []error{windows.ErrNotFound, windows.ErrAttached, windows.ErrTaken} {
@@ -160,7 +148,7 @@ func TestHCNErrorsByCodeAlone(t *testing.T) {
 
 // hcsshim's lists fail when another deletes in between; ours do not.
 func TestHCNListsWhileOthersDelete(t *testing.T) {
-	startHNS(t)
+	fakehns.Attach(t)
 	l := nodeWith(t)
 	requests := make([]podnet.Request, 4)
 	for n := range requests {
@@ -194,7 +182,7 @@ func TestHCNListsWhileOthersDelete(t *testing.T) {
 // A delete that hangs holds nobody else, and whoever comes for the same
 // endpoint gets its outcome. The limits are tested without a clock elsewhere.
 func TestHCNHungDelete(t *testing.T) {
-	s := startHNS(t)
+	s := fakehns.Attach(t)
 	l := nodeWith(t)
 	req := hcnRequest(t, 1)
 	link, err := l.Link(t.Context(), req)
@@ -231,7 +219,7 @@ func TestHCNHungDelete(t *testing.T) {
 }
 
 func TestHCNServiceStopped(t *testing.T) {
-	s := startHNS(t)
+	s := fakehns.Attach(t)
 	l := nodeWith(t)
 	req := hcnRequest(t, 1)
 	if err := s.Close(); err != nil {
@@ -244,7 +232,7 @@ func TestHCNServiceStopped(t *testing.T) {
 }
 
 func TestHCNForgetsAll(t *testing.T) {
-	s := startHNS(t)
+	s := fakehns.Attach(t)
 	l := nodeWith(t)
 	req := hcnRequest(t, 1)
 	link, err := l.Link(t.Context(), req)
@@ -271,7 +259,7 @@ func TestHCNForgetsAll(t *testing.T) {
 }
 
 func TestHCNShowsTheState(t *testing.T) {
-	s := startHNS(t)
+	s := fakehns.Attach(t)
 	l := nodeWith(t)
 	req := hcnRequest(t, 1)
 	link, err := l.Link(t.Context(), req)

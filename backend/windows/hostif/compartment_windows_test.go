@@ -16,23 +16,6 @@ import (
 	"github.com/antrea-lite/podnet/podnet/async"
 )
 
-// fakeNode makes this process see the adapters of a fake host network service.
-func fakeNode(t *testing.T) *fakehns.Server {
-	t.Helper()
-	hns := fakehns.New()
-	addr, err := hns.Start("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := hns.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	t.Setenv("FAKE_HNS_ADDR", addr)
-	return hns
-}
-
 func vnic(name string, index, compartment int) fakehns.Adapter {
 	return fakehns.Adapter{
 		Name: hostif.Alias(name), Index: index, MTU: 1450, Up: true, Compartment: compartment,
@@ -43,7 +26,7 @@ func vnic(name string, index, compartment int) fakehns.Adapter {
 // Issue 4: the reason for this package. What it asks Windows for is seen; what
 // package net asks for is not.
 func TestVNICInAnotherCompartmentIsListed(t *testing.T) {
-	hns := fakeNode(t)
+	hns := fakehns.Attach(t)
 	before := list(t)
 	if len(before) == 0 {
 		t.Fatal("the machine has no interfaces")
@@ -78,7 +61,7 @@ func TestVNICInAnotherCompartmentIsListed(t *testing.T) {
 
 // The list may outgrow any buffer between two calls.
 func TestListGrowsWithTheNode(t *testing.T) {
-	hns := fakeNode(t)
+	hns := fakehns.Attach(t)
 	for n := range 400 {
 		hns.SetAdapter(vnic(fmt.Sprintf("pod%03d", n), 1000+n, 2+n))
 	}
@@ -93,7 +76,7 @@ func TestListGrowsWithTheNode(t *testing.T) {
 
 // As the readiness backend uses it.
 func TestAppearanceSeesAVNIC(t *testing.T) {
-	hns := fakeNode(t)
+	hns := fakehns.Attach(t)
 	here := async.NewAppearance(hostif.Names(hostif.List), time.Nanosecond)
 	check := func() error {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)

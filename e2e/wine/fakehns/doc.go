@@ -3,14 +3,15 @@
 // whose DLLs are, under Wine, those of e2e/wine/dll, and these forward each
 // call to a Server of this package.
 //
+//	hns := fakehns.Attach(t)             // for the calls of the test's own process
+//	hns.Intercept(fakehns.Hang(ctx, "HcnDeleteEndpoint"))
+//
+// The Server may be in another process under Wine, or on the Linux side, too:
+//
 //	hns := fakehns.New()
 //	addr, err := hns.Start("127.0.0.1:0")
 //	defer hns.Close()
-//	t.Setenv("FAKE_HNS_ADDR", addr)      // or in the environment of the program
-//	hns.Intercept(fakehns.Hang(ctx, "HcnDeleteEndpoint"))
-//
-// The Server may be in the test's own process, in another one under Wine, or on
-// the Linux side.
+//	cmd.Env = append(cmd.Env, "FAKE_HNS_ADDR="+addr)
 //
 // It keeps networks, endpoints and namespaces with the conditions between them
 // that a CNI plugin meets: addresses out of the subnet or taken,

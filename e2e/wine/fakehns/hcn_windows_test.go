@@ -16,13 +16,6 @@ import (
 
 // These run the real hcsshim, and by it the DLLs, against the Server.
 
-func serve(t *testing.T) *Server {
-	t.Helper()
-	s, c := start(t)
-	t.Setenv("FAKE_HNS_ADDR", c.addr)
-	return s
-}
-
 func newNetwork(t *testing.T) *hcn.HostComputeNetwork {
 	t.Helper()
 	policy, err := json.Marshal(hcn.NetAdapterNameNetworkPolicySetting{NetworkAdapterName: "Ethernet"})
@@ -52,7 +45,7 @@ func newEndpoint(n *hcn.HostComputeNetwork, name, ip string) (*hcn.HostComputeEn
 func code(c uint32) hcn.ErrorCode { return hcn.ErrorCode(c) }
 
 func TestHcsshimRunsAPodsLife(t *testing.T) {
-	s := serve(t)
+	s := Attach(t)
 	if f := hcn.GetSupportedFeatures(); !f.Api.V2 {
 		t.Errorf("features %+v", f)
 	}
@@ -94,7 +87,7 @@ func TestHcsshimRunsAPodsLife(t *testing.T) {
 }
 
 func TestHcsshimTellsOurCodes(t *testing.T) {
-	s := serve(t)
+	s := Attach(t)
 	n := newNetwork(t)
 	e, err := newEndpoint(n, "a", "10.244.1.5")
 	if err != nil {
@@ -128,7 +121,7 @@ func TestHcsshimTellsOurCodes(t *testing.T) {
 }
 
 func TestAHungCallHoldsNoOther(t *testing.T) {
-	s := serve(t)
+	s := Attach(t)
 	n := newNetwork(t)
 	release, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -156,7 +149,7 @@ func TestAHungCallHoldsNoOther(t *testing.T) {
 }
 
 func TestManyCallsAtOnce(t *testing.T) {
-	s := serve(t)
+	s := Attach(t)
 	n := newNetwork(t)
 	var wg sync.WaitGroup
 	for i := range 60 {
@@ -177,7 +170,7 @@ func TestManyCallsAtOnce(t *testing.T) {
 }
 
 func TestAdaptersAreSeen(t *testing.T) {
-	s := serve(t)
+	s := Attach(t)
 	before, err := net.Interfaces()
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +202,7 @@ func TestAdaptersAreSeen(t *testing.T) {
 // A container's adapter is in a compartment of its own: net.Interfaces does
 // not show it, on a real node either.
 func TestContainersAdaptersNeedTheFlags(t *testing.T) {
-	s := serve(t)
+	s := Attach(t)
 	s.SetAdapter(Adapter{Name: "vEthernet (pod)", Index: 4711, Compartment: 3})
 	if _, err := net.InterfaceByName("vEthernet (pod)"); err == nil {
 		t.Error("net.InterfaceByName sees another compartment's adapter")
