@@ -48,7 +48,9 @@ func Apply(conf Config) (state State, changed []string, err error) {
 	if err != nil {
 		return fail("addresses", err)
 	}
-	state, err = Look(conf.Name)
+	if state, err = Look(conf.Name); err == nil && !state.Up {
+		err = fmt.Errorf("gateway interface %s: it was set up and is down again", conf.Name)
+	}
 	return state, changed, err
 }
 

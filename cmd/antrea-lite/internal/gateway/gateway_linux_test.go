@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"slices"
@@ -89,6 +90,11 @@ func TestApply(t *testing.T) {
 	if _, changed, err := Apply(conf); err != nil || len(changed) != 0 {
 		t.Errorf("applied again: %q %v", changed, err)
 	}
+	// It goes down for a moment, and nobody has looked yet: all addresses are still there.
+	if err := errors.Join(netlink.LinkSetDown(link), netlink.LinkSetUp(link)); err != nil {
+		t.Fatal(err)
+	}
+	check("after it was down for a moment")
 	// Somebody meddles.
 	if err := os.WriteFile("/proc/sys/net/ipv4/conf/gw0/rp_filter", []byte("1"), 0o644); err != nil {
 		t.Fatal(err)

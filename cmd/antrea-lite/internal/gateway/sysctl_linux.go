@@ -35,6 +35,8 @@ func Settings(gateway string, v4, v6 bool) []Setting {
 		conf := "net/ipv6/conf/"
 		s = append(s,
 			Setting{conf + gateway + "/accept_ra", "0", "a Pod must not become the node's router"},
+			// ovs-vswitchd may take a new tap down for a moment, when it writes flags back that it read before it was up.
+			Setting{conf + gateway + "/keep_addr_on_down", "1", "the gateway must not lose its addresses when it goes down for a moment"},
 			Setting{conf + "all/forwarding", "1", "the node routes between Pods and the rest of the world"},
 			Setting{conf + gateway + "/forwarding", "1", "the gateway is a router"},
 		)
