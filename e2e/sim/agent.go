@@ -20,6 +20,7 @@ import (
 // agent is one life of the agent: the real code, put together as cmd does.
 type agent struct {
 	n        *node
+	backend  podnet.PortReadiness
 	inc      *incarnation
 	net      *podnet.Network
 	ctx      context.Context // of what runs
@@ -47,6 +48,7 @@ func startAgent(n *node, id int, events *eventLog) (*agent, error) {
 		Events: ear{a.inc, events},
 	}
 	n.change(&cfg)
+	a.backend = cfg.Readiness
 	a.net, err = podnet.New(cfg)
 	if err != nil {
 		return nil, err

@@ -36,14 +36,17 @@ func (c checkedFlows) Replace(ctx context.Context, old, new ifstore.Interface) e
 }
 
 // look is the rule that a number reaches a flow only if OVSDB gave it to that
-// very row. (That it is out of date by now cannot be excluded.)
+// very row and, where nobody waits in Add for OVSDB alone, OpenFlow told of it. (That it is out of date by now cannot be excluded.)
 func (c checkedFlows) look(op string, ifaces ...ifstore.Interface) {
 	for _, i := range ifaces {
+		row, listed := c.n.vs.had(i.Gen, i.Name, i.OFPort)
 		switch {
 		case i.OFPort < 1 || i.OFPort > 0xfeff:
 			c.n.breach("%s of %s on OpenFlow port %d", op, i.Key, i.OFPort)
-		case !c.n.vs.had(i.Gen, i.OFPort):
+		case !row:
 			c.n.breach("%s of %s on OpenFlow port %d, which that row (%s) never had", op, i.Key, i.OFPort, i.Gen)
+		case !listed && op != "Replay" && c.n.sched.Readiness != Waiting:
+			c.n.breach("%s of %s on OpenFlow port %d, which OpenFlow never told of", op, i.Key, i.OFPort)
 		}
 	}
 }

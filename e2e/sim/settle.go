@@ -198,6 +198,9 @@ func (r *run) clear() {
 	}
 	time.Sleep(time.Second)
 	r.compare()
+	if b, ok := r.agent.backend.(interface{ Waiting() int }); ok && b.Waiting() > 0 {
+		n.breach("the readiness backend still waits for %d ports", b.Waiting())
+	}
 	if records := r.agent.net.Interfaces(); len(records) > 0 {
 		n.breach("left in the store: %v", fmt.Sprint(records))
 	}

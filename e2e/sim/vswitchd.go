@@ -20,11 +20,19 @@ type vswitchd struct {
 
 	mu      sync.Mutex
 	stopped bool
+	life    int // what an earlier one was about to write or send never comes
 	ports   map[string]vport
 	next    uint32
 	lose    int                        // messages about ports to lose
 	given   map[string]map[uint32]bool // numbers that a row has had, by Gen
+	listed  map[port]bool              // what an OpenFlow session may have heard or listed
 	live    map[string]bool            // rows whose port was LIVE at any time, by Gen
+}
+
+// port is what OpenFlow says of a name.
+type port struct {
+	name   string
+	number uint32
 }
 
 // vport is an OpenFlow port.
@@ -36,7 +44,7 @@ type vport struct {
 
 func newVswitchd(n *node) *vswitchd {
 	return &vswitchd{n: n, db: newLagged(), of: newLagged(), signal: make(chan struct{}, 1), ports: make(map[string]vport), next: 1,
-		given: make(map[string]map[uint32]bool), live: make(map[string]bool)}
+		given: make(map[string]map[uint32]bool), live: make(map[string]bool), listed: make(map[port]bool)}
 }
 
 // run follows the rows and devices until ctx ends.
@@ -153,7 +161,11 @@ func (v *vswitchd) write(key podnet.PortKey, number int32, text string) {
 	if number > 0 {
 		v.given[key.Gen][uint32(number)] = true
 	}
+	life := v.life
 	v.db.put(v.n.latency("db", key.Name), func() {
+		if v.died(life) {
+			return
+		}
 		v.n.bridge.Change(key, func(p *podnet.Port) bool {
 			changed := p.OFPort != number || p.Error != text
 			p.OFPort, p.Error = number, text
@@ -167,9 +179,24 @@ func (v *vswitchd) tell(name string, p vport, gone bool) {
 	if lost {
 		v.lose--
 	}
+	life := v.life
 	v.of.put(v.n.latency("port-status", name), func() {
+		if v.died(life) {
+			return
+		}
+		if !gone {
+			v.mu.Lock()
+			v.listed[port{name, p.number}] = true
+			v.mu.Unlock()
+		}
 		v.n.of.hear(name, async.PortState{Number: p.number, Live: p.live}, gone, lost)
 	})
+}
+
+func (v *vswitchd) died(life int) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.life != life
 }
 
 // renumber gives the port of name another number, or the one of other.
@@ -204,7 +231,7 @@ func (v *vswitchd) stop(restart bool) {
 	v.mu.Lock()
 	v.stopped = true
 	if restart {
-		// What was written or sent has gone out; the rest is made anew.
+		v.life++
 		v.ports, v.next = make(map[string]vport), 1
 	}
 	v.mu.Unlock()
@@ -223,11 +250,11 @@ func (v *vswitchd) loseNext(times int) {
 	v.lose = times
 }
 
-// had reports whether a row ever had the number.
-func (v *vswitchd) had(gen string, number uint32) bool {
+// had reports whether OVSDB ever gave the number to the row, and OpenFlow to the name.
+func (v *vswitchd) had(gen, name string, number uint32) (row, listed bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.given[gen][number]
+	return v.given[gen][number], v.listed[port{name, number}]
 }
 
 // truth is the port of name now, and whether it was LIVE at any time.
