@@ -66,7 +66,7 @@ func startAgent(n *node, id int, events *eventLog) (*agent, error) {
 
 // reconcile reads the bridge once in a period, as agents do.
 func (a *agent) reconcile() {
-	ticker := time.NewTicker(listPeriod)
+	ticker := time.NewTicker(30 * time.Second)
 	defer ticker.Stop()
 	for {
 		// An error is for the next time: OVSDB is away.

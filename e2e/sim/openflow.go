@@ -41,8 +41,9 @@ type agentSide struct {
 	run   func(ctx context.Context, net *podnet.Network)
 }
 
-// listPeriod is how often an agent lists the ports to repair what was lost.
-const listPeriod = 30 * time.Second
+// listPeriod is how often an agent lists the ports to repair what was lost. It is
+// longer than settleTime, so that nothing else relies on it.
+const listPeriod = 2 * time.Minute
 
 // fakeSide is podnettest's switch with a session that is made and lost.
 type fakeSide struct {

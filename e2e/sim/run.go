@@ -65,7 +65,7 @@ type run struct {
 	rowless map[int]bool // somebody deleted the port's row
 	lost    map[int]bool // and then the agent ended: the runtime has to delete it
 	crossed map[int]bool // the agent ended or the row was replaced in the present life of the port
-	slow    bool         // something happened that only sweeps repair
+	slow    bool         // something happened that only what runs once in a period repairs
 
 	db, of, vs outage
 }
@@ -216,6 +216,7 @@ func (r *run) apply(e Event) {
 		n.of.reach(false)
 		r.of.last(&r.timers, time.Duration(e.For), func() { n.of.reach(true) })
 	case LoseStatus:
+		r.slow = true // the next periodic list
 		n.vs.loseNext(e.Times)
 	case DBAway:
 		n.bridge.Away(true)

@@ -12,7 +12,8 @@ import (
 
 // Virtual time after which everything must be as it should. The first is the
 // longest back-off (one minute, where Open vSwitch itself refuses a port) and
-// some; the second is what two observations of a sweep take on top.
+// some; the second is what two observations of a sweep take on top, or a
+// periodic list of ports.
 const (
 	settleTime = 75 * time.Second
 	sweepTime  = 4 * time.Minute
