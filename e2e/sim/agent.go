@@ -42,9 +42,10 @@ func startAgent(n *node, id int, events *eventLog) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	store := ifstore.New()
 	cfg := podnet.Config{
-		Linker: n.linker, Readiness: readiness, Bridge: n.bridge, Addresses: n.addresses, Ports: side.ports,
-		Flows:  checkedFlows{Flows: side.flows, n: n, hooks: n.sched.Switch == Client},
+		Linker: n.linker, Readiness: readiness, Bridge: n.bridge, Addresses: n.addresses, Ports: side.ports, Store: store,
+		Flows:  checkedFlows{Flows: side.flows, n: n, records: store, hooks: n.sched.Switch == Client},
 		Events: ear{a.inc, events},
 	}
 	n.change(&cfg)

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
@@ -12,14 +13,17 @@ import (
 // checkedFlows looks at every flow change that the agent asks for.
 type checkedFlows struct {
 	podnet.Flows
-	n     *node
-	hooks bool // the parts below know nothing of the node's latencies and faults
+	n       *node
+	records *ifstore.Store // of the agent
+	hooks   bool           // the parts below know nothing of the node's latencies and faults
 }
 
 // Install implements podnet.Flows.
 func (c checkedFlows) Install(ctx context.Context, ifaces []ifstore.Interface) []error {
 	c.look("Install", ifaces...)
-	return c.with(ctx, "Install", ifaces, c.Flows.Install)
+	errs := c.with(ctx, "Install", ifaces, c.Flows.Install)
+	c.alone(ifaces, errs)
+	return errs
 }
 
 // Uninstall implements podnet.Flows.
@@ -30,9 +34,29 @@ func (c checkedFlows) Uninstall(ctx context.Context, ifaces []ifstore.Interface)
 // Replace implements podnet.Flows.
 func (c checkedFlows) Replace(ctx context.Context, old, new ifstore.Interface) error {
 	c.look("Replace", new)
-	return c.with(ctx, "Replace", []ifstore.Interface{new}, func(ctx context.Context, _ []ifstore.Interface) []error {
+	errs := c.with(ctx, "Replace", []ifstore.Interface{new}, func(ctx context.Context, _ []ifstore.Interface) []error {
 		return []error{c.Flows.Replace(ctx, old, new)}
-	})[0]
+	})
+	c.alone([]ifstore.Interface{new}, errs)
+	return errs[0]
+}
+
+// alone is the rule that a number has flows of one interface. Those that are
+// going away excepted: their removal may wait for something else.
+func (c checkedFlows) alone(ifaces []ifstore.Interface, errs []error) {
+	for i, iface := range ifaces {
+		if errs[i] != nil {
+			continue
+		}
+		for o, key := range c.n.keys {
+			if key == iface.Key || !slices.Contains(c.n.of.numbers(key), iface.OFPort) {
+				continue
+			}
+			if record, ok := c.records.Get(key); ok && record.State != ifstore.StateWithdrawing {
+				c.n.breach("flows of %s went in on OpenFlow port %d, where flows of c%d stand (%s)", iface.Key, iface.OFPort, o, record.State)
+			}
+		}
+	}
 }
 
 // look is the rule that a number reaches a flow only if OVSDB gave it to that
