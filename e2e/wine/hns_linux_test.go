@@ -124,6 +124,9 @@ func TestServiceForgetsAll(t *testing.T) {
 		if err := old[0].check(t.Context()); err == nil || !strings.Contains(err.Error(), "endpoint") {
 			t.Errorf("CHECK of a Pod whose endpoint is gone: %v", err)
 		}
+		for _, p := range old {
+			n.eventually("the owner of "+p.name+" hears that its endpoint vanished", func() error { return p.told(notReady, "endpoint", "delete the Pod") })
+		}
 		fresh := n.plug("c")
 		n.allWired(fresh...)
 		for _, p := range old {
