@@ -148,6 +148,9 @@ func (a *agent) composeCluster() {
 			peers, _ := a.cluster.peers()
 			return nodenet.TunnelPeers(peers, outer6(a.cluster.self))
 		})
+		if a.conf.Datapath == "netdev" {
+			a.keeper.tunnel.uplink = func() (nodenet.Uplink, error) { return nodenet.FindUplink(a.cluster.self.Addresses) }
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/nodenet"
 	"github.com/antrea-lite/podnet/ofclient/podflows"
 	"github.com/antrea-lite/podnet/podnet"
 	"github.com/antrea-lite/podnet/vswitch"
@@ -17,6 +18,30 @@ const tunnelName = "antrea-tun0"
 type tunnel struct {
 	port  vswitch.Tunnel
 	peers func() []podflows.Peer
+	// uplink finds the interface that holds the node's address. On the userspace
+	// datapath it has to be Open vSwitch's own; nil: it may be any.
+	uplink func() (nodenet.Uplink, error)
+}
+
+// checkUplink refuses what would drop every packet without a word: in userspace
+// a tunnel's packets leave only by a bridge that holds the node's address (fact 35).
+func (t *tunnel) checkUplink(ctx context.Context, ovs *vswitch.Client) error {
+	if t.uplink == nil {
+		return nil
+	}
+	uplink, err := t.uplink()
+	if err != nil {
+		return err
+	}
+	bridge, err := ovs.InternalPortOf(ctx, uplink.Name)
+	if err != nil {
+		return err
+	}
+	if bridge == "" {
+		return permanentError{fmt.Errorf("traffic.mode encap on the userspace datapath: interface %s, which has the node's address, is no port that Open vSwitch makes, and the tunnel's packets would all be dropped: "+
+			"make a bridge of datapath_type netdev, put %s into it and move the address to the bridge's own interface; or use datapath system, or traffic.mode noEncap", uplink.Name, uplink.Name)}
+	}
+	return nil
 }
 
 // newTunnel describes a port whose flows name the other end.
@@ -34,6 +59,9 @@ const tunnelOwner = "antrea-lite-tunnel"
 func (k *keeper) ensureTunnel(ctx context.Context) (podflows.Tunnel, error) {
 	if k.tunnel == nil {
 		return podflows.Tunnel{}, nil
+	}
+	if err := k.tunnel.checkUplink(ctx, k.ovs); err != nil {
+		return podflows.Tunnel{}, err
 	}
 	key, err := k.ovs.EnsureTunnelPort(ctx, k.tunnel.port)
 	if err != nil {
