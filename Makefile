@@ -22,7 +22,7 @@ PIPELINERUN ?= Uninstall|Neighbours
 BENCHFLAGS ?=
 DEMOFLAGS ?=
 # Kubernetes: what connects the Pods (bridge, antrea-lite), and the clusters' shape.
-NETWORK   ?= bridge
+NETWORK   ?= antrea-lite
 NODES     ?= 2
 DUAL      ?=
 # A directory with a containerd to use, /usr/bin for Debian's. One is built when empty.
@@ -212,7 +212,7 @@ k8s-down: ## end that cluster; nothing of it is left
 k8s-kubectl: ## kubectl in that cluster: ARGS="get pods -A"
 	@bin/kubelab kubectl $(ARGS)
 
-e2e-k8s: k8s-build ## scenarios in a Kubernetes cluster: NETWORK=antrea-lite DUAL=1 RUN=TestPodsTalk
+e2e-k8s: k8s-build ## scenarios in a Kubernetes cluster: NETWORK=bridge DUAL=1 RUN=TestPodsTalk
 	@echo '== scenarios, Kubernetes ($(NETWORK))'
 	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/k8s.test ./e2e/k8s
 	@bin/k8s.test -root=. -network=$(NETWORK) -containerd='$(CONTAINERD)' $(if $(DUAL),-dual) -test.run '$(RUN)' $(K8SFLAGS)

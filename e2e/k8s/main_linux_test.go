@@ -49,7 +49,11 @@ func TestMain(m *testing.M) {
 // run makes a cluster, runs the scenarios, removes the cluster and demands that
 // the machine looks as before.
 func run(m *testing.M) int {
-	before, err := cluster.Traces()
+	var before lab.Listing
+	err := removeDead(context.Background(), filepath.Join(options.root, ".cache", "k8s"))
+	if err == nil {
+		before, err = cluster.Traces()
+	}
 	if err == nil {
 		err = start()
 	}
@@ -85,9 +89,6 @@ func start() error {
 	ctx := context.Background()
 	parts, err := (&build.Builder{Root: root, Progress: note}).Cluster(ctx, options.containerd)
 	if err != nil {
-		return err
-	}
-	if err := removeDead(ctx, filepath.Join(root, ".cache", "k8s")); err != nil {
 		return err
 	}
 	began := time.Now()

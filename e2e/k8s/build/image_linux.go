@@ -48,22 +48,20 @@ func (b *Builder) plugins(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("version of %s: %w", cniPlugins, err)
 	}
 	version := strings.TrimSpace(string(raw))
-	dir := b.cache("cni-" + version)
-	names := []string{"main/bridge", "main/loopback", "ipam/host-local", "meta/portmap"}
-	var missing []string
-	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(dir, filepath.Base(name))); err != nil {
-			missing = append(missing, cniPlugins+"/plugins/"+name+"@"+version)
-		}
-	}
-	if len(missing) == 0 {
+	dir := b.cache("cni")
+	stamp := filepath.Join(dir, ".version")
+	if old, err := os.ReadFile(stamp); err == nil && string(old) == version {
 		return dir, nil
 	}
+	var packages []string
+	for _, name := range []string{"main/bridge", "main/loopback", "ipam/host-local", "meta/portmap"} {
+		packages = append(packages, cniPlugins+"/plugins/"+name+"@"+version)
+	}
 	b.Progress("building CNI plugins " + version)
-	cmd := exec.CommandContext(ctx, "go", append([]string{"install", "-trimpath", "-ldflags=-s -w"}, missing...)...)
+	cmd := exec.CommandContext(ctx, "go", append([]string{"install", "-trimpath", "-ldflags=-s -w"}, packages...)...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go install: %w\n%s", err, out)
 	}
-	return dir, nil
+	return dir, os.WriteFile(stamp, []byte(version), 0o644)
 }

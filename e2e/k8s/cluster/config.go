@@ -93,4 +93,4 @@ func (c *Config) check() error {
 
 // overlaid are the directories of the machine that a node sees, and may write
 // to without the machine seeing it.
-func overlaid() []string { return []string{"/etc", "/opt", "/var"} }
+func overlaid() []string { return []string{"/etc", "/opt", "/usr/lib", "/var"} }

@@ -58,6 +58,12 @@ func (c *Cluster) plug(n *Node) error {
 		if err != nil {
 			return err
 		}
+		// The kernel takes its time to end the namespace of a node that was rebooted.
+		if old, err := h.LinkByName(n.Name); err == nil {
+			if err := h.LinkDel(old); err != nil {
+				return fmt.Errorf("old cable of %s: %w", n.Name, err)
+			}
+		}
 		attrs := netlink.NewLinkAttrs()
 		attrs.Name, attrs.MasterIndex = n.Name, bridge.Attrs().Index
 		if err := h.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: uplinkName, PeerNamespace: netlink.NsFd(int(there.Fd()))}); err != nil {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // Addresses are the node's own: IPv4 first.
@@ -71,6 +72,9 @@ func (n *Node) installPlugins(dir string) error {
 		return err
 	}
 	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
 		if err := copyProgram(filepath.Join(dir, e.Name()), filepath.Join(target, e.Name())); err != nil {
 			return err
 		}

@@ -119,9 +119,17 @@ func (p *pki) issue(id identity) error {
 	if _, err := p.sign(id.name, template, key); err != nil {
 		return err
 	}
+	// With the contents in place of the files' names: clients would watch those.
+	var contents [3][]byte
+	for i, file := range []string{"ca.crt", id.name + ".crt", id.name + ".key"} {
+		var err error
+		if contents[i], err = os.ReadFile(p.path(file)); err != nil {
+			return err
+		}
+	}
 	conf := clientcmdapi.NewConfig()
-	conf.Clusters["podnet"] = &clientcmdapi.Cluster{Server: p.server, CertificateAuthority: p.path("ca.crt")}
-	conf.AuthInfos["user"] = &clientcmdapi.AuthInfo{ClientCertificate: p.path(id.name + ".crt"), ClientKey: p.path(id.name + ".key")}
+	conf.Clusters["podnet"] = &clientcmdapi.Cluster{Server: p.server, CertificateAuthorityData: contents[0]}
+	conf.AuthInfos["user"] = &clientcmdapi.AuthInfo{ClientCertificateData: contents[1], ClientKeyData: contents[2]}
 	conf.Contexts["podnet"] = &clientcmdapi.Context{Cluster: "podnet", AuthInfo: "user"}
 	conf.CurrentContext = "podnet"
 	return clientcmd.WriteToFile(*conf, p.path(id.name+".kubeconfig"))

@@ -4,9 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
+
+// tasks is where containerd keeps what it knows of running containers.
+const tasks = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 
 // PodNetNS is the path of the network namespace of a Pod on this node, for the
 // instruments of package lab.
@@ -15,9 +20,13 @@ func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ids := strings.Fields(out)
+	// Sandboxes of before a reboot are known still, but do not run.
+	ids := slices.DeleteFunc(strings.Fields(out), func(id string) bool {
+		_, err := os.Stat(n.Root(filepath.Join(tasks, id)))
+		return err != nil
+	})
 	if len(ids) != 1 {
-		return "", fmt.Errorf("Pod %s has the sandboxes %q on %s", uid, ids, n.Name)
+		return "", fmt.Errorf("Pod %s has the running sandboxes %q on %s", uid, ids, n.Name)
 	}
 	raw, err := n.ctr(ctx, "containers", "info", ids[0])
 	if err != nil {

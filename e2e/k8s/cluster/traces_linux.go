@@ -40,7 +40,7 @@ func Traces() (lab.Listing, error) {
 		l["sysctl"] = append(l["sysctl"], name+"="+string(bytes.TrimSpace(value)))
 	}
 	for _, dir := range []string{"/etc/cni", "/opt/cni", "/var/lib/cni", "/var/lib/kubelet", "/var/lib/containerd", "/var/log/pods",
-		"/var/log/containers", "/run/containerd", "/run/openvswitch", "/run/antrea-lite", "/usr/libexec/kubernetes"} {
+		"/var/log/containers", "/run/containerd", "/run/openvswitch", "/run/antrea-lite", "/usr/libexec/kubernetes", "/lib/modules"} {
 		if _, err := os.Lstat(dir); err == nil {
 			l["directory"] = append(l["directory"], dir)
 		}
@@ -97,15 +97,15 @@ func (c *Cluster) State(ctx context.Context, n *Node) (lab.Listing, error) {
 		l["route"][i] = strings.Replace(line, " linkdown", "", 1)
 	}
 	for i, line := range l["interface"] {
-		// "7: eth0@if5: <FLAGS> mtu ...": the name alone is the same at all times.
+		// "7: eth0@if5: <FLAGS> mtu ...": indices change with a reboot.
 		_, rest, _ := strings.Cut(line, ": ")
-		l["interface"][i], _, _ = strings.Cut(rest, ":")
+		l["interface"][i] = rest[:strings.IndexAny(rest, "@:")]
 	}
 	for kind, pattern := range map[string]string{
 		"network namespace": "/run/netns/*",
 		"lease":             "/var/lib/cni/networks/*/[0-9a-f]*[.:]*",
 		"lease of agent":    "/run/antrea-lite/leases/*/[0-9a-f]*[.:]*",
-		"sandbox":           "/run/containerd/io.containerd.runtime.v2.task/k8s.io/*",
+		"sandbox":           tasks + "/*",
 	} {
 		found, err := filepath.Glob(n.Root(pattern))
 		if err != nil {
@@ -126,9 +126,24 @@ func (c *Cluster) State(ctx context.Context, n *Node) (lab.Listing, error) {
 	}
 	l["cgroup"], err = podCgroups(c.cgroup(n))
 	for _, lines := range l {
+		for i := range lines {
+			lines[i] = anonymous(lines[i])
+		}
 		slices.Sort(lines)
 	}
 	return l, err
+}
+
+// anonymous replaces the identifiers of containers: after a reboot the same Pods
+// have others.
+func anonymous(line string) string {
+	parts := strings.Split(line, "/")
+	for i, part := range parts {
+		if len(part) == 64 && strings.Trim(part, "0123456789abcdef") == "" {
+			parts[i] = "ID"
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // podCgroups lists a node's cgroups of Pods in one hierarchy: all have the same.

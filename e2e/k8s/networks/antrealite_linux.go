@@ -2,48 +2,42 @@ package networks
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
-
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"strings"
 
 	"github.com/antrea-lite/podnet/e2e/k8s/cluster"
 )
 
-// antreaLite runs the agent as it is without Kubernetes, in a DaemonSet: each
-// node's Pod CIDRs are in a configuration of its own, and the harness makes the
-// routes between the nodes.
+// antreaLite is the shipped manifest, on the userspace datapath: the machine's
+// kernel seldom has the openvswitch module, and the nodes share it.
 type antreaLite struct{ root string }
 
 func (a antreaLite) Install(ctx context.Context, c *cluster.Cluster) error {
-	ranges, err := podRanges(ctx, c)
+	manifest, err := os.ReadFile(filepath.Join(a.root, "deploy", "antrea-lite.yaml"))
 	if err != nil {
 		return err
 	}
-	configs := map[string]string{}
-	for i, n := range c.Nodes() {
-		conf, err := json.Marshal(map[string]any{"podCIDRs": ranges[i], "datapath": "netdev", "cniConfDir": "/host/etc/cni/net.d"})
-		if err != nil {
-			return err
-		}
-		configs[n.Name+".yaml"] = string(conf)
+	const shipped, ours = "\n    datapath: system\n", "\n    datapath: netdev\n"
+	if strings.Count(string(manifest), shipped) != 1 {
+		return fmt.Errorf("deploy/antrea-lite.yaml does not have %q once", shipped)
 	}
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "antrea-lite-nodes", Namespace: metav1.NamespaceSystem}, Data: configs}
-	if _, err := c.Client().CoreV1().ConfigMaps(cm.Namespace).Create(ctx, cm, metav1.CreateOptions{}); err != nil {
+	apply := c.KubectlCommand(ctx, "apply", "-f", "-")
+	apply.Stdin = strings.NewReader(strings.Replace(string(manifest), shipped, ours, 1))
+	if err := run(apply); err != nil {
 		return err
 	}
-	if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(a.root, "e2e/k8s/manifests/standalone.yaml")); err != nil {
-		return err
-	}
-	if err := c.RoutePods(ranges); err != nil {
-		return err
-	}
-	_, err = c.Kubectl(ctx, "rollout", "status", "--timeout=80s", "-n", cm.Namespace, "daemonset/antrea-lite")
-	return err
+	return run(c.KubectlCommand(ctx, "rollout", "status", "--timeout=80s", "-n", "kube-system", "daemonset/antrea-lite"))
 }
 
-// Rebooted makes the routes again, which were lost with the node's network.
-func (a antreaLite) Rebooted(ctx context.Context, c *cluster.Cluster) error {
-	return bridge{}.Rebooted(ctx, c)
+// Rebooted has nothing to do: the agent makes all that a boot loses.
+func (antreaLite) Rebooted(context.Context, *cluster.Cluster) error { return nil }
+
+func run(cmd *exec.Cmd) error {
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s: %w\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	return nil
 }
