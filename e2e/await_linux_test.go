@@ -155,20 +155,27 @@ func (n *node) inState(want string, pods []*lab.Pod) error {
 	return err
 }
 
-// areToldNotReady waits until every Pod was told that it has no network, in
-// words that include these.
+// areToldNotReady waits until every Pod was told that it has no network, and
+// until the event, or what the agent tells when it is asked, includes these
+// words: what was known when the event was due may have been less.
 func (n *node) areToldNotReady(pods []*lab.Pod, words ...string) {
 	n.t.Helper()
 	n.settled(describe(pods)+" are told that they have no network", func() error {
 		last, err := n.lastEvents()
 		for _, p := range pods {
-			e := last[interfaceOf(p)]
-			if err == nil && e.Type != eventNotReady {
+			if e := last[interfaceOf(p)]; err == nil && e.Type != eventNotReady {
 				err = fmt.Errorf("%s: the last event is %q: %s", p.Name, e.Type, e.Message)
 			}
+		}
+		if err != nil {
+			return err
+		}
+		records, err := n.records()
+		for _, p := range pods {
+			told := last[interfaceOf(p)].Message + "; " + records[p.ContainerID].Waiting
 			for _, w := range words {
-				if err == nil && !strings.Contains(e.Message, w) {
-					err = fmt.Errorf("%s: the event does not name %q: %s", p.Name, w, e.Message)
+				if err == nil && !strings.Contains(told, w) {
+					err = fmt.Errorf("%s: %q is not named: %s", p.Name, w, told)
 				}
 			}
 		}

@@ -70,7 +70,6 @@ func TestDevicesThatOthersMakeLater(t *testing.T) {
 	n.stillWaiting(soon, late, never)
 	n.appear(soon)
 	n.becomeReady(soon)
-	n.wantEvents(soon, eventReady)
 	n.areToldNotReady([]*lab.Pod{late, never}, notThere, "dev-")
 	n.stillWaiting(late, never)
 	n.appear(late)
@@ -208,6 +207,39 @@ func TestRestartsWhileDevicesAreAwaited(t *testing.T) {
 	n.becomeReady(pods...)
 	n.reachRing(pods)
 	n.numbersAgree()
+}
+
+// A device is deleted and made again, under a Pod that is ready. The kernel
+// datapath takes the number away and gives another one. The userspace datapath
+// keeps it and goes on listening to the device that is gone, although all it says
+// looks well, until the agent has the port opened anew. The Pod gets its network
+// back in both.
+func TestDeviceIsReplaced(t *testing.T) {
+	n := start(t, asynchronous(nil))
+	a, b := n.promise("a"), n.promise("b")
+	n.appear(a, b)
+	n.becomeReady(a, b)
+	n.vanish(a)
+	if options.datapath == "system" {
+		n.areToldNotReady([]*lab.Pod{a}, a.HostInterface())
+		n.stillWaiting(a)
+		n.numbersAgree()
+	}
+	n.silent(b.At(false), a.Addr(false))
+	n.appear(a)
+	n.becomeReady(a)
+	n.reach(a, b)
+	n.numbersAgree()
+	if options.datapath == "system" {
+		n.wantEvents(a, eventReady, eventNotReady, eventReady)
+	}
+	// And under one that is deleted while its device is away.
+	n.vanish(a)
+	if err := n.Del(t.Context(), a); err != nil {
+		t.Error(err)
+	}
+	n.forget(a)
+	n.onlyLeft(b)
 }
 
 // The device goes and comes while ovs-vswitchd is away.

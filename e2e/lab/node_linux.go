@@ -212,7 +212,7 @@ func (n *Node) Leases() ([]string, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
 		}
-		if err != nil || d.IsDir() || d.Name() == "lock" || strings.HasPrefix(d.Name(), "last_reserved_ip") {
+		if err != nil || d.IsDir() || d.Name() == "lock" || path == filepath.Join(n.StateDir(), "boot") || strings.HasPrefix(d.Name(), "last_reserved_ip") {
 			return err
 		}
 		raw, err := os.ReadFile(path)
