@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/antrea-lite/podnet/ifstore"
@@ -25,6 +26,7 @@ type move struct {
 // containers in held are held.
 func (n *Network) put(ctx context.Context, moves []move, held map[string]bool) []error {
 	errs := make([]error, len(moves))
+	n.unmark(ctx, moves)
 	var fresh []int // indexes of moves that are plain installations
 	for i := range moves {
 		m := &moves[i]
@@ -58,6 +60,19 @@ func (n *Network) put(ctx context.Context, moves []move, held map[string]bool) [
 		}
 	}
 	return errs
+}
+
+// unmark notes in the rows of all moves at once that flows are about to be
+// sent: changes that come together share one transaction. prepare repeats
+// what fails here, one by one, and has the errors.
+func (n *Network) unmark(ctx context.Context, moves []move) {
+	var all sync.WaitGroup
+	for _, m := range moves {
+		if len(moves) > 1 && n.trackOf(m.iface.Key).marked == string(ifstore.StateWaiting) {
+			all.Go(func() { _ = n.mark(ctx, m.iface, "") })
+		}
+	}
+	all.Wait()
 }
 
 // prepare notes that flows are about to be sent, before they are: in the

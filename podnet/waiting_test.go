@@ -1,6 +1,8 @@
 package podnet_test
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -61,5 +63,30 @@ func TestDeleteOfAWaitingPortNeedsNoSwitch(t *testing.T) {
 			t.Errorf("the switch was asked: %q", calls)
 		}
 		wantNothingLeft(t, w, n)
+	})
+}
+
+// Many ports get their numbers at once. What has to be written down for each
+// before its flows are sent is written down for all of them together: one after
+// the other it would be the longest part of the wait.
+func TestPortsThatComeTogetherAreNotedTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const ports, write = 20, 100 * time.Millisecond
+		w := podnettest.NewWorld()
+		w.Bridge.Slow(true)
+		n, stop := podnettest.Start(t, w.AsyncConfig(t, async.Config{}))
+		defer stop()
+		for i := range ports {
+			mustAdd(t, n, fmt.Sprintf("c%d", i))
+		}
+		w.Bridge.Before("SetExternalIDs", func(context.Context) error { time.Sleep(write); return nil })
+		begun := time.Now()
+		w.Bridge.Slow(false)
+		for n.Waiting() > 0 {
+			time.Sleep(write / 10)
+		}
+		if took := time.Since(begun); took > ports*write/4 {
+			t.Errorf("%d ports became ready in %v, one write takes %v", ports, took, write)
+		}
 	})
 }
