@@ -136,8 +136,10 @@ func TestTapThatComesLater(t *testing.T) {
 		}
 		return nil
 	})
-	if want := gateway.Attrs().HardwareAddr.String(); !slices.Equal(answers, []string{want}) {
-		t.Errorf("answers from %v, want one from %s", answers, want)
+	// More than one when an earlier question was answered late.
+	want := gateway.Attrs().HardwareAddr.String()
+	if slices.ContainsFunc(answers, func(from string) bool { return from != want }) {
+		t.Errorf("answers from %v, want them from %s alone", answers, want)
 	}
 }
 
