@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/containernetworking/cni/pkg/types"
 
@@ -237,5 +238,36 @@ func TestNameOrAddressTaken(t *testing.T) {
 		n.allWired(p)
 		n.unplug(p)
 		n.bareAgain()
+	})
+}
+
+// TestDeleteAsTheVNICAppears, with a service that takes its time for each call:
+// the agent's late step and the DEL of one Pod meet.
+func TestDeleteAsTheVNICAppears(t *testing.T) {
+	scenario(t, func(t *testing.T) {
+		n := start(t, nodeOptions{})
+		names := make([]string, 20)
+		for i := range names {
+			names[i] = fmt.Sprintf("p%02d", i)
+		}
+		n.hns.Intercept(func(ctx context.Context, c fakehns.Call) *fakehns.Reply {
+			return fakehns.Delay(c.Op, 100*time.Millisecond)(ctx, c)
+		})
+		for range 2 {
+			pods := n.plugWithout(names...)
+			n.all(len(pods), func(ctx context.Context, i int) error {
+				// DEL may have removed the endpoint already: then there is no vNIC.
+				started := make(chan error, 1)
+				go func() { started <- pods[i].startContainer() }()
+				err := pods[i].remove(ctx)
+				<-started
+				return err
+			})
+			n.bareAgain()
+		}
+		n.hns.Intercept(nil)
+		if h := n.hns.OpenHandles(); h != 0 {
+			t.Errorf("%d handles of HNS are open", h)
+		}
 	})
 }

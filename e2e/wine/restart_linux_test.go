@@ -1,6 +1,8 @@
 package wine
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -57,6 +59,39 @@ func TestAgentKilled(t *testing.T) {
 			t.Error(err)
 		}
 		n.unplug(wired[0], wired[3], waiting[0], waiting[1])
+		n.bareAgain()
+	})
+}
+
+// TestSwitchRestarted ends Open vSwitch, database and all, under an agent that
+// reaches it over named pipes.
+func TestSwitchRestarted(t *testing.T) {
+	scenario(t, func(t *testing.T) {
+		n := start(t, nodeOptions{pipes: true})
+		wired := n.plug("a", "b")
+		n.allWired(wired...)
+		waiting := n.plugWithout("waiting")
+		if err := errors.Join(n.sw.KillVswitchd(), n.sw.StopDB()); err != nil {
+			t.Fatal(err)
+		}
+		if err := waiting[0].startContainer(); err != nil {
+			t.Fatal(err)
+		}
+		n.eventually("STATUS says that Open vSwitch is away", func() error {
+			if n.status() == nil {
+				return errors.New("the agent is ready")
+			}
+			return nil
+		})
+		if err := errors.Join(n.sw.StartDB(), n.sw.StartVswitchd()); err != nil {
+			t.Fatal(err)
+		}
+		n.eventually("the agent is ready", n.status)
+		n.allWired(wired...)
+		n.allWired(waiting...)
+		fresh := n.plug("c")
+		n.allWired(fresh...)
+		n.unplug(slices.Concat(wired, waiting, fresh)...)
 		n.bareAgain()
 	})
 }

@@ -13,7 +13,7 @@ import (
 // than anybody waits. The Pods are told of, and wired in the end by themselves.
 func TestFrozenSwitchForAMinute(t *testing.T) {
 	scenario(t, func(t *testing.T) {
-		n := start(t, nodeOptions{})
+		n := start(t, nodeOptions{pipes: true})
 		before := n.plug("before")
 		n.allWired(before...)
 		if err := n.sw.PauseVswitchd(); err != nil {
