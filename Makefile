@@ -61,7 +61,7 @@ help: ## this text
 	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
 	@echo
 	@echo '  sudo make demo    see it work on this machine, in under a minute once built'
-	@echo '  sudo make test    everything that is checked, in about 20 minutes on two cores'
+	@echo '  sudo make test    everything that is checked but Kubernetes, in about 40 minutes on two cores'
 	@echo
 	@echo 'All goals:'
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -89,7 +89,7 @@ demo: run-deps build ## six Pods on a real Open vSwitch, explained step by step
 	@CGO_ENABLED=0 $(GO) build -trimpath -o bin/demo ./e2e/demo
 	@bin/demo -agent bin/antrea-lite -cni bin/antrea-lite-cni $(DEMOFLAGS)
 
-test: deps fmt vet cross staticcheck unit fuzz e2e e2e-kernel pipeline-kernel ## everything
+test: deps fmt vet cross staticcheck shellcheck unit fuzz e2e e2e-kernel pipeline-kernel wine-race e2e-wine ## everything but Kubernetes (make e2e-k8s)
 	@echo '== all passed'
 
 fmt: ## gofmt changes nothing
