@@ -147,7 +147,15 @@ func (c *netConf) owner() string {
 	return c.IPAM.Type
 }
 
-// delegate is the IPAM plugin to run, or "".
+// delegateFor is the IPAM plugin to run for a container, or "".
+func (c *netConf) delegateFor(netns string) string {
+	if sharesNetwork(netns) {
+		return ""
+	}
+	return c.delegate()
+}
+
+// delegate is the IPAM plugin of the network, or "".
 func (c *netConf) delegate() string {
 	if owner := c.owner(); owner != cniapi.NoIPAM {
 		return owner

@@ -29,3 +29,7 @@ func checkNetNS(path string) error {
 	}
 	return nil
 }
+
+// sharesNetwork tells that the container has the network of another. On Linux
+// runtimes ask only once for each network namespace.
+func sharesNetwork(string) bool { return false }

@@ -57,7 +57,7 @@ func (p *plugin) add(ctx context.Context, a *skel.CmdArgs) (err error) {
 	defer cancel()
 
 	dns := conf.resolver()
-	if name := conf.delegate(); name != "" {
+	if name := conf.delegateFor(a.Netns); name != "" {
 		if _, err := findPlugin(name, a.Path); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (p *plugin) check(ctx context.Context, a *skel.CmdArgs) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, conf.timeout())
 	defer cancel()
-	if name := conf.delegate(); name != "" {
+	if name := conf.delegateFor(a.Netns); name != "" {
 		if err := delegateRun(ctx, name, "CHECK", a); err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (p *plugin) del(ctx context.Context, a *skel.CmdArgs) error {
 	if err := ask(ctx, conf, cniapi.PathDelete, req); err != nil {
 		return err
 	}
-	if name := conf.delegate(); name != "" {
+	if name := conf.delegateFor(a.Netns); name != "" {
 		return delegateRun(ctx, name, "DEL", a)
 	}
 	return nil

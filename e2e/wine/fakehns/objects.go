@@ -278,6 +278,11 @@ func (s *Server) first(c Call) *Reply {
 	switch {
 	case method == "GET" && path == "/globals/version":
 		return answer(map[string]int{"Major": s.version[0], "Minor": s.version[1]})
+	case strings.HasPrefix(path, "/networks/"):
+		if output, ok := s.firstNetwork(c); ok {
+			return answer(output)
+		}
+		return properties(map[string]any{"Success": false, "Error": "Element not found. ", "ErrorCode": s.notFound})
 	case method == "GET" && strings.HasPrefix(path, "/endpoints/"):
 		if id := strings.ToLower(strings.TrimPrefix(path, "/endpoints/")); id != "" {
 			e := s.objects[endpoint][id]

@@ -22,7 +22,8 @@ type Server struct {
 	version      [2]int
 	notFound     uint32
 	upperIDs     bool
-	states       map[string]int // by endpoint, where a test has set one
+	states       map[string]int  // by endpoint, where a test has set one
+	extended     map[string]bool // by network: Open vSwitch's extension is enabled
 
 	http    *http.Server
 	served  chan struct{}
@@ -99,6 +100,7 @@ func (s *Server) forget() {
 	}
 	s.handles = map[uint64]handle{}
 	s.states = map[string]int{}
+	s.extended = map[string]bool{}
 	s.compartments = 1
 }
 

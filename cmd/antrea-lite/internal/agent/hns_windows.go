@@ -11,6 +11,7 @@ import (
 
 	"github.com/antrea-lite/podnet/backend/windows"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/prepare"
 )
 
 // HNSNetwork is the HNS network as the configuration has it.
@@ -26,9 +27,10 @@ func HNSNetwork(conf *config.Config, node config.Node) windows.Network {
 // when its service starts anew; with hns.uplink configured it is made again,
 // before the CNI configuration is installed. Until then an ADD is told to come again.
 type hnsKeeper struct {
-	linker *windows.Linker
-	period time.Duration
-	hint   string // what an operator can do about a network that is missing
+	linker    *windows.Linker
+	extension prepare.Extension
+	period    time.Duration
+	hint      string // what an operator can do about a network that is missing; "": the agent makes it
 
 	mu     sync.Mutex
 	looked bool
@@ -36,7 +38,7 @@ type hnsKeeper struct {
 }
 
 func newHNSKeeper(a *agent) *hnsKeeper {
-	h := &hnsKeeper{linker: a.linker.osLinker, period: time.Duration(a.conf.SyncPeriod)}
+	h := &hnsKeeper{linker: a.linker.osLinker, extension: prepare.Extension{Caller: prepare.HNS{}}, period: time.Duration(a.conf.SyncPeriod)}
 	if a.conf.HNS.Uplink == "" {
 		h.hint = ": run `antrea-lite prepare-node`, or name hns.uplink so that the agent makes the network"
 	}
@@ -47,7 +49,7 @@ func (h *hnsKeeper) run(ctx context.Context) error {
 	log := klog.FromContext(ctx)
 	pause := retryMin
 	for {
-		n, created, err := h.linker.EnsureNetwork(ctx)
+		n, created, err := h.ensure(ctx)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -71,6 +73,19 @@ func (h *hnsKeeper) run(ctx context.Context) error {
 		case <-time.After(next):
 		}
 	}
+}
+
+// ensure makes what is missing, where it may.
+func (h *hnsKeeper) ensure(ctx context.Context) (n windows.Network, created bool, err error) {
+	n, created, err = h.linker.EnsureNetwork(ctx)
+	if err != nil || h.hint != "" {
+		return n, created, err
+	}
+	on, err := h.extension.Enabled(ctx, n.ID)
+	if err == nil && !on {
+		err = h.extension.Enable(ctx, n.ID)
+	}
+	return n, created, err
 }
 
 // remember keeps the outcome and reports whether it differs from the last one.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -10,7 +12,11 @@ import (
 	"k8s.io/klog/v2/textlogger"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/agent"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/logfile"
 )
+
+// maxLog is how large a log file grows before it is moved away.
+const maxLog = 100 << 20
 
 func (a *app) agentCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -54,21 +60,39 @@ and the gateway as they are when it ends.`,
   # From a file, one setting overridden
   antrea-lite agent --config /etc/antrea-lite/agent.yaml --mtu 8950`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := a.load(cmd); err != nil {
-				return err
-			}
-			node, err := a.conf.Check()
-			if err != nil {
-				return err
-			}
-			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-			defer stop()
-			logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(a.conf.Verbosity), textlogger.Output(cmd.ErrOrStderr())))
-			klog.SetLogger(logger) // for libraries that do not take it from a context
-			return agent.Run(klog.NewContext(ctx, logger), a.conf, node, a.version)
-		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.host(cmd, a.runAgent) },
 	}
+	a.hostFlags(cmd)
 	a.conf.Bind(cmd.Flags())
 	return cmd
+}
+
+// runAgent loads the configuration and runs the agent until its command's
+// context ends or a signal comes.
+func (a *app) runAgent(cmd *cobra.Command) (err error) {
+	if err := a.load(cmd); err != nil {
+		return err
+	}
+	node, err := a.conf.Check()
+	if err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	out := cmd.ErrOrStderr()
+	if path := cmp.Or(a.conf.LogFile, a.defaultLog); path != "" {
+		file, err := logfile.Open(path, maxLog)
+		if err != nil {
+			return fmt.Errorf("logFile: %w", err)
+		}
+		defer file.Close()
+		out = file
+	}
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Verbosity(a.conf.Verbosity), textlogger.Output(out)))
+	klog.SetLogger(logger) // for libraries that do not take it from a context
+	err = agent.Run(klog.NewContext(ctx, logger), a.conf, node, a.version)
+	if err != nil && a.defaultLog != "" {
+		logger.Error(err, "The agent failed")
+	}
+	return err
 }

@@ -17,6 +17,9 @@ type app struct {
 	configFile string
 	version    string
 	out        output
+
+	asService  bool   // Windows: the service manager started this process
+	defaultLog string // log file when the configuration names none; "": stderr
 }
 
 // New returns the root command. version may be empty; then the build tells.
@@ -48,6 +51,7 @@ NetworkPolicy is not enforced.`,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().StringVar(&a.configFile, "config", config.DefaultFile, "configuration file; flags win over it")
 	root.AddCommand(a.agentCommand(), a.portsCommand(), a.statusCommand(), a.checkCommand(), a.flowsCommand(), a.eventsCommand(), a.versionCommand())
+	root.AddCommand(a.hostCommands()...)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }

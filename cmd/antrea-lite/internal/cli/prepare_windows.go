@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/antrea-lite/podnet/backend/windows"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/agent"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/prepare"
+	"github.com/antrea-lite/podnet/vswitch"
+)
+
+// askOVS bounds the question whether Open vSwitch is there.
+const askOVS = 5 * time.Second
+
+func (a *app) prepareCommand() *cobra.Command {
+	dry := false
+	cmd := &cobra.Command{
+		Use: "prepare-node", Short: "Make the HNS network and enable Open vSwitch's extension", Args: cobra.NoArgs,
+		Long: `Make this node ready for the agent, step by step: Open vSwitch answers; the HNS
+network (Transparent) is on the uplink; Open vSwitch's extension is enabled in its
+switch. What is done already is left alone, so the command may be repeated.
+
+Making the network takes the node's own network away for some seconds. Once the
+extension is enabled the node is reached through Open vSwitch only: connect the
+uplink and the host's adapter to a bridge of Open vSwitch first, as docs/windows.md
+says, or work on the console. --dry-run prints the steps and changes nothing.`,
+		Example: `  antrea-lite prepare-node --dry-run
+  antrea-lite prepare-node --hns-uplink Ethernet0 --pod-cidrs 10.10.1.0/24`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.load(cmd); err != nil {
+				return err
+			}
+			node, err := a.conf.Check()
+			if err != nil {
+				return err
+			}
+			want := agent.HNSNetwork(a.conf, node)
+			if want.Adapter == "" {
+				if want.Adapter, err = prepare.DefaultAdapter(); err != nil {
+					return fmt.Errorf("the adapter with the default route cannot be found: %w: name one with --hns-uplink", err)
+				}
+			}
+			find := want
+			find.Adapter = "" // without an adapter nothing can be made
+			finder, err := windows.NewLinker(windows.Config{HNS: windows.NewHCN(), Network: find})
+			if err != nil {
+				return err
+			}
+			maker, err := windows.NewLinker(windows.Config{HNS: windows.NewHCN(), Network: want})
+			if err != nil {
+				return err
+			}
+			n := prepare.Node{OVS: a.askOVS, Find: finder, Make: maker, Extension: prepare.Extension{Caller: prepare.HNS{}}, Network: want.Name, Uplink: want.Adapter}
+			return a.prepare(cmd.Context(), n.Steps(), dry)
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print the steps and change nothing")
+	a.conf.Bind(cmd.Flags())
+	return cmd
+}
+
+// askOVS asks Open vSwitch who it is.
+func (a *app) askOVS(ctx context.Context) (vswitch.Info, error) {
+	client, err := vswitch.New(agent.OVSDB(a.conf))
+	if err != nil {
+		return vswitch.Info{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askOVS)
+	defer cancel()
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan error, 1)
+	go func() { done <- client.Run(running) }()
+	defer func() { stop(); <-done }()
+	info, err := client.Info(ctx)
+	if last := client.Status().LastError; err != nil && last != "" {
+		err = errors.New(last)
+	}
+	if err == nil {
+		err = agent.OVSTooOld(info)
+	}
+	return info, err
+}
+
+// prepare goes through the steps and prints each as it ends.
+func (a *app) prepare(ctx context.Context, steps []prepare.Step, dry bool) error {
+	return prepare.Run(ctx, steps, dry, func(r prepare.Result) {
+		line := fmt.Sprintf("%-8s %s: %s", r.Outcome, r.Step, r.Found)
+		if r.Would != "" {
+			line += "\n         " + r.Would
+		}
+		fmt.Fprintln(a.out.w, line)
+	})
+}
