@@ -59,7 +59,7 @@ type agent struct {
 // Run runs the agent until ctx ends, which is a success, or a part fails. The
 // configuration must have been checked; node is what Check returned.
 func Run(ctx context.Context, conf *config.Config, node config.Node, version string) (err error) {
-	if err := checkHost(); err != nil {
+	if err := CheckHost(); err != nil {
 		return err
 	}
 	lock, err := single.Acquire(conf.LockFile())

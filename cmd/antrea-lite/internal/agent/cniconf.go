@@ -45,7 +45,7 @@ func newCNIConf(conf *config.Config, boot string) *cniConf {
 	plugin := map[string]any{
 		"type": "antrea-lite-cni", "agentSocket": conf.CNISocket,
 		"ipam":         map[string]any{"type": "antrea-lite"},
-		"capabilities": map[string]any{"ips": true, "mac": true},
+		"capabilities": capabilities(),
 	}
 	c := &cniConf{dir: conf.CNIConfDir, content: confList{
 		// Runtimes before CNI 1.1 read cniVersion, later ones choose from the list.

@@ -19,6 +19,9 @@ const mtuByOVS = true
 // listen opens the socket on which the CNI plugin finds the agent.
 func listen(path string) (net.Listener, error) { return socket.Listen(path) }
 
+// capabilities are what the runtime may ask of the plugin.
+func capabilities() map[string]bool { return map[string]bool{"ips": true, "mac": true} }
+
 // localOVSDB leaves the unix socket to the client.
 func localOVSDB(string) func(context.Context) (net.Conn, error) { return nil }
 
@@ -29,8 +32,8 @@ func localOpenFlow(path string) func(context.Context) (net.Conn, error) {
 // hostPorts tells that the portmap plugin of containernetworking serves hostPort here.
 const hostPorts = true
 
-// checkHost refuses a host on which the agent cannot work.
-func checkHost() error {
+// CheckHost refuses a host on which the agent cannot work.
+func CheckHost() error {
 	release, err := Kernel()
 	if err != nil {
 		return err

@@ -26,14 +26,18 @@ const hostPorts = false
 // listen opens the named pipe on which the CNI plugin finds the agent.
 func listen(path string) (net.Listener, error) { return socket.Listen(path) }
 
+// capabilities are what the runtime may ask of the plugin. The resolver is the
+// network's business here: there is no file that kubelet could write.
+func capabilities() map[string]bool { return map[string]bool{"ips": true, "mac": true, "dns": true} }
+
 func localOVSDB(path string) func(context.Context) (net.Conn, error) { return vswitch.DialPipe(path) }
 
 func localOpenFlow(path string) func(context.Context) (net.Conn, error) {
 	return ofclient.DialPipe(path)
 }
 
-// checkHost refuses a host on which the agent cannot work.
-func checkHost() error {
+// CheckHost refuses a host on which the agent cannot work.
+func CheckHost() error {
 	v := windows.RtlGetVersion()
 	if v.MajorVersion < 10 || v.BuildNumber < minBuild {
 		return fmt.Errorf("this is Windows %d.%d build %d, which is too old: use Windows Server 2019 (build %d) or later", v.MajorVersion, v.MinorVersion, v.BuildNumber, minBuild)

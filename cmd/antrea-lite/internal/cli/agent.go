@@ -38,6 +38,7 @@ has a key in the file:
     addresses: []                            # default the first of each Pod CIDR
   mtu: 1500
   hostPrefix: pod
+  hns: {network: antrea-lite, uplink: ""}    # Windows
   cniSocket: /run/antrea-lite/cni.sock
   cniConfDir: ""                             # such as /etc/cni/net.d
   metricsAddress: 127.0.0.1:10351            # /metrics, /healthz, /readyz
@@ -47,7 +48,11 @@ has a key in the file:
   notReadyAfter: 30s
   retryInterval: 5s                          # how often a port that waits is looked at
   syncPeriod: 1m
+  logFile: ""                                # default stderr
   verbosity: 0
+
+Windows has other defaults for paths and endpoints, which the flags below show;
+docs/windows.md.
 
 The agent may start before Open vSwitch and waits for it. It leaves Pods, flows
 and the gateway as they are when it ends.`,
