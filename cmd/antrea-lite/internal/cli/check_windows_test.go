@@ -18,7 +18,7 @@ func TestCheckWithoutAgent(t *testing.T) {
 	if !errors.Is(err, errFailed) {
 		t.Errorf("error %v", err)
 	}
-	for _, w := range []string{pipe, "antrea-lite agent", "127.0.0.1:1", "nogw0", "prepare-node", "Windows", "HNS network antrea-lite"} {
+	for _, w := range []string{pipe, "antrea-lite agent", "127.0.0.1:1", "nogw0", "docs/windows.md", "Windows", "HNS network antrea-lite"} {
 		if !strings.Contains(out, w) {
 			t.Errorf("%q is missing in\n%s", w, out)
 		}

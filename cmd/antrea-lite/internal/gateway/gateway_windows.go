@@ -18,8 +18,8 @@ import (
 const watchPeriod = 5 * time.Second
 
 // Apply compares the interface with the configuration and changes nothing: on
-// Windows the host's own interfaces are the business of `antrea-lite
-// prepare-node`, which its operator runs. What differs is the error.
+// Windows the host's own interfaces are their operator's business
+// (docs/windows.md). What differs is the error.
 func Apply(conf Config) (state State, changed []string, err error) {
 	state, err = Look(conf.Name)
 	if err != nil {
@@ -38,7 +38,7 @@ func Apply(conf Config) (state State, changed []string, err error) {
 		}
 	}
 	if wrong != nil {
-		return state, nil, fmt.Errorf("gateway interface %s: %s: run `antrea-lite prepare-node`", conf.Name, strings.Join(wrong, ", "))
+		return state, nil, fmt.Errorf("gateway interface %s: %s: docs/windows.md says how to set it", conf.Name, strings.Join(wrong, ", "))
 	}
 	return state, nil, nil
 }
@@ -50,7 +50,7 @@ func NewMAC() ifstore.MAC { return ifstore.MAC{} }
 func Look(name string) (State, error) {
 	i, err := net.InterfaceByName(name)
 	if err != nil {
-		return State{}, fmt.Errorf("gateway interface %s: %w: `antrea-lite prepare-node` makes it", name, err)
+		return State{}, fmt.Errorf("gateway interface %s: %w: docs/windows.md says how to make it", name, err)
 	}
 	s := State{MTU: i.MTU, Up: i.Flags&net.FlagUp != 0}
 	copy(s.MAC[:], i.HardwareAddr)
