@@ -124,7 +124,7 @@ func (b *Builder) module(ctx context.Context, p product) (string, error) {
 		return "", err
 	}
 	if p.test != "" {
-		if err := b.goTool(ctx, src, append(append([]string{"test", "-v", "-c", "-o", filepath.Join(out, p.test)}, flags...), ".")); err != nil {
+		if err := b.goTool(ctx, src, append(append([]string{"test", "-c", "-o", filepath.Join(out, p.test)}, flags...), ".")); err != nil {
 			return "", err
 		}
 	}

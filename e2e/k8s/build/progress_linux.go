@@ -43,7 +43,12 @@ func (c *packageCounter) report() {
 			c.mu.Lock()
 			count := c.count
 			c.mu.Unlock()
-			c.progress(fmt.Sprintf("  %s: %d packages compiled", time.Since(start).Round(time.Second), count))
+			text := "  " + time.Since(start).Round(time.Second).String()
+			// go test -c does not tell.
+			if count > 0 {
+				text += fmt.Sprintf(": %d packages compiled", count)
+			}
+			c.progress(text)
 		}
 	}
 }
