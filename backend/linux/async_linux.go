@@ -46,7 +46,7 @@ func NewAsyncReadiness(cfg AsyncReadinessConfig) (*async.Readiness, error) {
 	if cfg.Linker == nil || cfg.Interface == nil || cfg.Ports == nil {
 		return nil, errors.New("linux: AsyncReadinessConfig needs Linker, Interface and Ports")
 	}
-	d := &deviceStep{cfg: cfg, appearance: async.NewAppearance(ListDevices, 0), index: make(map[string]int)}
+	d := newDeviceStep(cfg, &DeviceWatch{})
 	return async.New(async.Config{
 		Accept: async.AcceptLive, Ports: cfg.Ports,
 		Watches: append([]async.Watch{d}, cfg.Watches...),
@@ -63,11 +63,24 @@ const reopenRetry = 5 * time.Second
 type deviceStep struct {
 	cfg        AsyncReadinessConfig
 	appearance *async.Appearance
-	watch      DeviceWatch
-	again      bool // Next has something to try again
+	watch      async.Watch // of devices; begun anew after its context has ended, it names all
 
-	mu    sync.Mutex
-	index map[string]int // of devices of others, as last set up
+	again   time.Time           // when Next tries again what it could not do; zero: nothing
+	failing map[string]struct{} // of which Next has told
+
+	mu   sync.Mutex
+	open map[string]opened // devices of others, as last set up
+}
+
+// opened is the device that Open vSwitch has open for one life of a port.
+type opened struct {
+	gen   string
+	index int
+}
+
+func newDeviceStep(cfg AsyncReadinessConfig, watch async.Watch) *deviceStep {
+	return &deviceStep{cfg: cfg, appearance: async.NewAppearance(ListDevices, 0), watch: watch,
+		failing: make(map[string]struct{}), open: make(map[string]opened)}
 }
 
 // prepare implements async.Config.Prepare.
@@ -87,62 +100,86 @@ func (d *deviceStep) prepare(ctx context.Context, keys []podnet.PortKey) []error
 
 // setUp sets a device of others up; every other one is as Link made it.
 func (d *deviceStep) setUp(ctx context.Context, name string) error {
-	iface, ok := d.cfg.Interface(name)
-	if !ok || !isDevice(iface) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		delete(d.index, name)
+	iface, ok := d.device(name)
+	if !ok {
 		return nil
 	}
 	index, err := d.cfg.Linker.setUpDevice(name, iface.MTU)
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	before := d.index[name]
-	d.mu.Unlock()
-	if before != 0 && before != index && d.cfg.Reopen != nil {
-		if err := d.cfg.Reopen(ctx, podnet.PortKey{Name: name, Gen: iface.Gen}); err != nil {
-			return fmt.Errorf("host device %s was made again, and Open vSwitch has the old one open: %w", name, err)
-		}
+	now := opened{iface.Gen, index}
+	before := d.swap(name, now) // before Reopen: another look must not do it too
+	if d.cfg.Reopen == nil || before.index == 0 || before.index == index || before.gen != "" && before.gen != iface.Gen {
+		return nil // another life of the port has opened what is there now
 	}
+	if err := d.cfg.Reopen(ctx, podnet.PortKey{Name: name, Gen: iface.Gen}); err != nil {
+		d.swap(name, before)
+		return fmt.Errorf("host device %s was made again, and Open vSwitch has the old one open: %w", name, err)
+	}
+	return nil
+}
+
+// device returns the record of a port whose device is one of others.
+func (d *deviceStep) device(name string) (ifstore.Interface, bool) {
+	iface, ok := d.cfg.Interface(name)
+	return iface, ok && isDevice(iface)
+}
+
+func (d *deviceStep) swap(name string, now opened) (before opened) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.index[name] = index
-	return nil
+	before, d.open[name] = d.open[name], now
+	return before
+}
+
+// forgetGone drops what is known of devices whose interface was removed.
+func (d *deviceStep) forgetGone() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for name := range d.open {
+		if _, ok := d.device(name); !ok {
+			delete(d.open, name)
+		}
+	}
 }
 
 // Next implements async.Watch: devices that came or went. One that came back, or
 // went down, is set up again at once (ovs-vswitchd itself takes a device down when it
 // writes flags back that it had read before we brought the device up), also when its port never lost its number (the userspace
-// datapath keeps it) and so has nothing to wait for.
+// datapath keeps it) and so has nothing to wait for. What fails is tried again
+// reopenRetry later, whatever other devices do meanwhile.
 func (d *deviceStep) Next(ctx context.Context) ([]string, error) {
 	wait, cancel := ctx, context.CancelFunc(func() {})
-	if d.again {
-		wait, cancel = context.WithTimeout(ctx, reopenRetry)
+	if !d.again.IsZero() {
+		wait, cancel = context.WithDeadline(ctx, d.again)
 	}
 	defer cancel()
 	names, err := d.watch.Next(wait)
 	if err != nil && ctx.Err() == nil && wait.Err() != nil {
+		d.again = time.Time{}
 		names, err = d.watch.Next(ctx) // begun anew, it names all
 	}
 	if err != nil {
 		return nil, err
 	}
 	d.appearance.Changed()
-	told := d.again
-	d.again = false
 	step, cancelStep := context.WithTimeout(ctx, reopenRetry)
 	defer cancelStep()
 	for _, name := range names {
 		err := d.setUp(step, name)
 		if err == nil || errors.Is(err, podnet.ErrNoDevice) {
+			delete(d.failing, name)
 			continue
 		}
-		d.again = d.again || !errors.Is(err, podnet.ErrBadRequest) // that stays as it is
-		if !told {
+		if d.again.IsZero() && !errors.Is(err, podnet.ErrBadRequest) { // that stays as it is
+			d.again = time.Now().Add(reopenRetry)
+		}
+		if _, told := d.failing[name]; !told {
+			d.failing[name] = struct{}{}
 			klog.FromContext(ctx).Error(err, "A host device appeared and cannot be used yet", "device", name)
 		}
 	}
+	d.forgetGone()
 	return names, nil
 }

@@ -62,13 +62,18 @@ func (w *DeviceWatch) next(ctx context.Context) ([]string, error) {
 		}
 		return w.compare(ctx) // subscribed first, listed then: nothing comes between
 	}
-	stop := context.AfterFunc(ctx, func() { _ = w.file.SetReadDeadline(time.Unix(1, 0)) })
+	file := w.file // it may be another one by the time at which ctx ends
+	stop := context.AfterFunc(ctx, func() { _ = file.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
 	for {
 		messages, err := w.receive()
 		switch {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			// Of an earlier ctx, which ended as its call was returning.
+			_ = file.SetReadDeadline(time.Time{})
+			continue
 		case errors.Is(err, unix.ENOBUFS):
 			if names, err := w.compare(ctx); err != nil || len(names) > 0 {
 				return names, err
