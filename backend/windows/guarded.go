@@ -122,3 +122,17 @@ func (g *guard) ModifyNamespace(ctx context.Context, c NamespaceChange) error {
 	}
 	return g.join(ctx, op, c, what, func(ctx context.Context) error { return g.hns.ModifyNamespace(ctx, c) })
 }
+
+// leaving reports whether a delete of an endpoint or its detach from any
+// namespace is under way.
+func (g *guard) leaving(endpoint GUID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for key := range g.joined {
+		change, ok := key.(NamespaceChange)
+		if key == endpoint || ok && change.Detach && change.Endpoint == endpoint {
+			return true
+		}
+	}
+	return false
+}

@@ -97,7 +97,7 @@ func (l *Linker) judgeNamesake(ctx context.Context, p plan, wantMAC ifstore.MAC,
 		}
 		return false, nil
 	}
-	return l.guard.flight(e.ID) == nil && e.Name == p.name && p.made(e, wantMAC) == nil && sameRoutes(e.Routes, p.routes), nil
+	return !l.guard.leaving(e.ID) && e.Name == p.name && p.made(e, wantMAC) == nil && sameRoutes(e.Routes, p.routes), nil
 }
 
 // judgeHolder refuses an endpoint that holds something of the plan unless it is

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/antrea-lite/podnet/backend/windows"
 	"github.com/antrea-lite/podnet/backend/windows/hnstest"
@@ -142,4 +143,27 @@ func TestAddressTakenAtTheLastMoment(t *testing.T) {
 	if !errors.Is(err, podnet.ErrPortExists) || !strings.Contains(err.Error(), "10.1.2.11") {
 		t.Errorf("%v; want %v with the address", err, podnet.ErrPortExists)
 	}
+}
+
+// A detach that hangs may still have its effect: the endpoint that it is about is
+// not adopted, or the new interface would fall out of its namespace.
+func TestEndpointThatIsBeingDetachedIsNotAdopted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hns := node()
+		l := newLinker(t, hns)
+		req := request(hns, 1)
+		busy := hnstest.Fault{Err: &windows.HNSError{Op: "call", Code: 0xaa}, Times: 1}
+		hns.Set(windows.OpAttach, busy)
+		hns.Set(windows.OpDeleteEndpoint, busy)
+		release := hns.HangUp(windows.OpDetach)
+		if _, err := l.Link(t.Context(), req); err == nil || len(names(hns)) != 1 {
+			t.Fatalf("%v, endpoints %q; want an ADD that leaves one", err, names(hns))
+		}
+		_, iface := mustLink(t, l, req)
+		release()
+		synctest.Wait()
+		if err := l.Check(t.Context(), iface); err != nil {
+			t.Error(err)
+		}
+	})
 }
