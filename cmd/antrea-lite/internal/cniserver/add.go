@@ -70,8 +70,9 @@ func (s *Server) add(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = confirm.wait(ctx)
 	}
-	// What existed before this call was delivered by another.
-	if err != nil && !iface.Created.Before(start) {
+	// What existed before this call was delivered by another, and the interface of
+	// a sandbox whose network this container shares is not its own.
+	if err != nil && iface.Key == podReq.Key && !iface.Created.Before(start) {
 		s.undo(ctx, iface, err)
 	}
 }

@@ -63,6 +63,21 @@ func TestRepeatedAddNotConfirmedStays(t *testing.T) {
 	nothingDeleted(t, n, stop)
 }
 
+// TestSharedNetworkAddNotConfirmedStays: a container was answered with the
+// interface of a sandbox that was made at the same time.
+func TestSharedNetworkAddNotConfirmedStays(t *testing.T) {
+	n := &network{add: func(_ context.Context, req podnet.Request) (ifstore.Interface, error) {
+		return ifstore.Interface{Key: ifstore.Key{ContainerID: "sandbox", IfName: req.IfName}, Name: "pod1", Created: time.Now()}, nil
+	}}
+	socket, stop := start(t, n, gate{})
+	call, err := do(t, socket, cniapi.PathAdd, request("a"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	call.Close()
+	nothingDeleted(t, n, stop)
+}
+
 func TestAddIsCancelledWithItsCaller(t *testing.T) {
 	begun, ended := make(chan struct{}), make(chan error, 1)
 	n := &network{add: func(ctx context.Context, _ podnet.Request) (ifstore.Interface, error) {
