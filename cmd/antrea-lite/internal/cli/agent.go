@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/signal"
@@ -82,8 +83,14 @@ func (a *app) runAgent(cmd *cobra.Command) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, os.Interrupt)
-	defer stop()
+	ctx := cmd.Context()
+	// To a service Windows signals that somebody logs off, which is not its end;
+	// the service manager says when that has come.
+	if !a.asService {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, syscall.SIGTERM, os.Interrupt)
+		defer stop()
+	}
 	out := cmd.ErrOrStderr()
 	if path := cmp.Or(a.conf.LogFile, a.defaultLog); path != "" {
 		file, err := logfile.Open(path, maxLog)
