@@ -38,7 +38,7 @@ type hnsKeeper struct {
 }
 
 func newHNSKeeper(a *agent) *hnsKeeper {
-	h := &hnsKeeper{linker: a.linker.osLinker, extension: prepare.Extension{Caller: prepare.HNS{}}, period: time.Duration(a.conf.SyncPeriod)}
+	h := &hnsKeeper{linker: a.linker.osLinker, extension: prepare.Extension{Caller: prepare.NewHNS()}, period: time.Duration(a.conf.SyncPeriod)}
 	if a.conf.HNS.Uplink == "" {
 		h.hint = ": run `antrea-lite prepare-node`, or name hns.uplink so that the agent makes the network"
 	}

@@ -55,7 +55,7 @@ says, or work on the console. --dry-run prints the steps and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			n := prepare.Node{OVS: a.askOVS, Find: finder, Make: maker, Extension: prepare.Extension{Caller: prepare.HNS{}}, Network: want.Name, Uplink: want.Adapter}
+			n := prepare.Node{OVS: a.askOVS, Find: finder, Make: maker, Extension: prepare.Extension{Caller: prepare.NewHNS()}, Network: want.Name, Uplink: want.Adapter}
 			return a.prepare(cmd.Context(), n.Steps(), dry)
 		},
 	}

@@ -45,8 +45,12 @@ func (r *report) network(ctx context.Context, conf *config.Config, node config.N
 		want.Addresses = append(want.Addresses, netip.PrefixFrom(node.Gateways[i], p.Bits()))
 	}
 	state, _, err := gateway.Apply(want) // which changes nothing here
-	if err != nil && known {
+	switch {
+	case err != nil && known:
 		r.fail("gateway "+conf.Gateway.Name, err.Error(), "")
+		return
+	case err != nil: // compared with defaults
+		r.warn("gateway "+conf.Gateway.Name, err.Error(), "correct the configuration first")
 		return
 	}
 	r.ok("gateway "+conf.Gateway.Name, fmt.Sprintf("up, MTU %d, %s", state.MTU, joinPrefixes(state.Addresses)))
@@ -74,7 +78,7 @@ func (r *report) hns(ctx context.Context, conf *config.Config, node config.Node)
 		return
 	}
 	r.ok(what, fmt.Sprintf("%s on adapter %q", n.ID, n.Adapter))
-	switch on, err := (prepare.Extension{Caller: prepare.HNS{}}).Enabled(ctx, n.ID); {
+	switch on, err := (prepare.Extension{Caller: prepare.NewHNS()}).Enabled(ctx, n.ID); {
 	case err != nil:
 		r.warn("Open vSwitch extension", err.Error(), "Get-VMSwitchExtension shows what the switch offers")
 	case !on:

@@ -1,41 +1,14 @@
 package prepare
 
 import (
-	"context"
 	"fmt"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
 )
 
-// callTime bounds the wait for one answer of HNS. A call that hangs goes on; the
-// program that made it ends, or makes the next in a minute.
-const callTime = 30 * time.Second
-
-// HNS calls the Host Network Service of this node (vmcompute.dll).
-type HNS struct{}
-
-// Call implements Caller.
-func (HNS) Call(ctx context.Context, method, path, body string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, callTime, fmt.Errorf("no answer in %s: is the service hns well?", callTime))
-	defer cancel()
-	type result struct {
-		answer []byte
-		err    error
-	}
-	done := make(chan result, 1)
-	go func() {
-		answer, err := hnsCall(method, path, body)
-		done <- result{answer, err}
-	}()
-	select {
-	case r := <-done:
-		return r.answer, r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
+// NewHNS returns the HNS of this node (vmcompute.dll). It asks nothing of it yet.
+func NewHNS() *HNS { return newHNS(hnsCall) }
 
 func hnsCall(method, path, body string) ([]byte, error) {
 	proc := windows.NewLazySystemDLL("vmcompute.dll").NewProc("HNSCall")

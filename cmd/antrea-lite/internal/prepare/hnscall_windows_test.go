@@ -27,7 +27,7 @@ func TestExtensionOfARealCall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := Extension{HNS{}}
+	e := Extension{NewHNS()}
 	for _, want := range []bool{false, true} {
 		if on, err := e.Enabled(t.Context(), id); on != want || err != nil {
 			t.Errorf("enabled %v, %v", on, err)
