@@ -10,6 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"go.uber.org/goleak"
+	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/kube"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/masquerade"
@@ -132,6 +133,21 @@ func TestKeeperFollowsTheNodes(t *testing.T) {
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// traffic.noMasquerade counts from the restart of the agent on.
+func TestKeeperRemovesTheTranslationOfAnEarlierAgent(t *testing.T) {
+	device(t, "gw0", "10.1.0.1/24")
+	own := []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}
+	for _, masq := range []bool{true, false} {
+		k := New(Config{Gateway: "gw0", Own: own, Masquerade: masq}, nil)
+		if err := k.look(klog.Background(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if there, err := masquerade.Present(); err != nil || there != masq {
+			t.Errorf("masquerade %v: table there %v, error %v", masq, there, err)
+		}
 	}
 }
 

@@ -30,6 +30,11 @@ func (k *Keeper) look(log klog.Logger, peers []kube.Node) error {
 // translate writes the rules when they have to change, or are gone.
 func (k *Keeper) translate(peers []kube.Node) error {
 	if !k.conf.Masquerade {
+		// Of an agent before this one, which was told otherwise. Not asked to
+		// translate, it is no fault that the kernel cannot.
+		if there, err := masquerade.Present(); err == nil && there {
+			return masquerade.Remove()
+		}
 		return nil
 	}
 	want := masquerade.Config{Own: k.conf.Own, Inside: inside(k.conf.Own, peers), Gateway: k.conf.Gateway}

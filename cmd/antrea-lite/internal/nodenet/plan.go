@@ -1,7 +1,9 @@
 package nodenet
 
 import (
+	"fmt"
 	"net/netip"
+	"slices"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/kube"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/routes"
@@ -14,6 +16,9 @@ import (
 func planRoutes(conf Config, peers []kube.Node) (list []routes.Route) {
 	for _, n := range peers {
 		for _, cidr := range n.PodCIDRs {
+			if conf.Encap && !slices.ContainsFunc(conf.Own, func(p netip.Prefix) bool { return p.Addr().Is4() == cidr.Addr().Is4() }) {
+				continue // the gateway has no address of that family, and the kernel may not have it at all
+			}
 			r := routes.Route{Dst: cidr}
 			if conf.Encap {
 				// The first address of a range is its node's gateway; none but it stands there.
@@ -25,6 +30,38 @@ func planRoutes(conf Config, peers []kube.Node) (list []routes.Route) {
 		}
 	}
 	return list
+}
+
+// Sound returns the nodes without ranges and addresses that cannot be theirs, and
+// why each was left out: one Node object that somebody got wrong must not take
+// our own Pods' range away, nor keep the others dark. own are this node's ranges.
+func Sound(own []netip.Prefix, nodes []kube.Node) (sound []kube.Node, bad []error) {
+	taken := slices.Clone(own)
+	for _, n := range nodes {
+		s := kube.Node{Name: n.Name}
+		for _, a := range n.Addresses {
+			if a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.Is4In6() {
+				bad = append(bad, fmt.Errorf("Node %s: address %s is none of a node", n.Name, a))
+				continue
+			}
+			s.Addresses = append(s.Addresses, a)
+		}
+		for _, p := range n.PodCIDRs {
+			if p.Bits() == 0 || p.Addr().Is4In6() {
+				bad = append(bad, fmt.Errorf("Node %s: podCIDR %s is none of a node", n.Name, p))
+				continue
+			}
+			if i := slices.IndexFunc(taken, p.Overlaps); i >= 0 {
+				bad = append(bad, fmt.Errorf("Node %s: podCIDR %s overlaps %s of another: each node needs a range of its own", n.Name, p, taken[i]))
+				continue
+			}
+			s.PodCIDRs, taken = append(s.PodCIDRs, p), append(taken, p)
+		}
+		if len(s.PodCIDRs) > 0 && len(s.Addresses) > 0 {
+			sound = append(sound, s)
+		}
+	}
+	return sound, bad
 }
 
 // inside lists the ranges of all Pods of the cluster, as far as known.

@@ -25,8 +25,11 @@ var tunnelMAC = net.HardwareAddr{0x0e, 0x70, 0x6f, 0x64, 0x6e, 0x74}
 // it did, for the log. A route that the kernel refuses is in the error and keeps
 // no other from being set; so does one whose Via is on no link: the network
 // between the nodes must know the way to it, then.
+//
+// A route of somebody else to the same range is never replaced: it is in the
+// error, unless it leads the same way.
 func Apply(want []Route) (changed []string, err error) {
-	have, err := list()
+	have, others, err := list()
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +39,12 @@ func Apply(want []Route) (changed []string, err error) {
 		route, err := w.netlink()
 		if err != nil {
 			errs = append(errs, fmt.Errorf("route %s: %w", w, err))
+			continue
+		}
+		if other, ok := others[w.Dst]; ok && !leadsTo(other, route) {
+			errs = append(errs, fmt.Errorf("route %s: another one is in the way, %s: remove it, or give the nodes other Pod ranges", w, other))
+			continue
+		} else if ok {
 			continue
 		}
 		wanted[w.Dst] = route
@@ -81,19 +90,36 @@ func prefixOf(n *net.IPNet) netip.Prefix {
 	return netip.PrefixFrom(ip.Unmap(), ones)
 }
 
-// list reads our routes; a dump that a change interrupted is read again.
-func list() ([]netlink.Route, error) {
+// list reads our routes, and those of others that a route of ours would replace;
+// a dump that a change interrupted is read again.
+func list() (ours []netlink.Route, others map[netip.Prefix]netlink.Route, err error) {
 	for range 10 {
-		routes, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{Protocol: Protocol}, netlink.RT_FILTER_PROTOCOL)
+		routes, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{}, 0)
 		if errors.Is(err, netlink.ErrDumpInterrupted) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list routes: %w", err)
+			return nil, nil, fmt.Errorf("list routes: %w", err)
 		}
-		return routes, nil
+		ours, others = nil, map[netip.Prefix]netlink.Route{}
+		for _, r := range routes {
+			if r.Protocol == Protocol {
+				ours = append(ours, r)
+			} else if p := prefixOf(r.Dst); r.Priority == defaultMetric(p.Addr()) {
+				others[p] = r
+			}
+		}
+		return ours, others, nil
 	}
-	return nil, fmt.Errorf("list routes: %w ten times", netlink.ErrDumpInterrupted)
+	return nil, nil, fmt.Errorf("list routes: %w ten times", netlink.ErrDumpInterrupted)
+}
+
+// defaultMetric is that of a route which was made without one, as ours are.
+func defaultMetric(a netip.Addr) int {
+	if a.Is6() {
+		return 1024 // IP6_RT_PRIO_USER
+	}
+	return 0
 }
 
 func (r Route) netlink() (netlink.Route, error) {
@@ -131,8 +157,10 @@ func linkTo(a netip.Addr) (index int, err error) {
 	return 0, fmt.Errorf("%s is behind a router: without encapsulation the routers between the nodes must know the Pod ranges, or use encap mode", a)
 }
 
-func equal(have, want netlink.Route) bool {
-	return prefixOf(have.Dst) == prefixOf(want.Dst) && have.Gw.Equal(want.Gw) && have.LinkIndex == want.LinkIndex && have.MTU == want.MTU
+func equal(have, want netlink.Route) bool { return leadsTo(have, want) && have.MTU == want.MTU }
+
+func leadsTo(have, want netlink.Route) bool {
+	return prefixOf(have.Dst) == prefixOf(want.Dst) && have.Gw.Equal(want.Gw) && have.LinkIndex == want.LinkIndex
 }
 
 // neighbour gives the stand-in for another node its link-layer address, so that

@@ -1,6 +1,7 @@
 package routes
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
 	"slices"
@@ -45,7 +46,7 @@ func node(t *testing.T) {
 
 func kernel(t *testing.T) (out []string) {
 	t.Helper()
-	routes, err := list()
+	routes, _, err := list()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +131,40 @@ func TestApplyTellsWhichRouteFails(t *testing.T) {
 	}
 	if got := kernel(t); !slices.Equal(got, []string{"10.2.0.0/24 via 192.0.2.2 dev uplink"}) {
 		t.Errorf("kernel has %q", got)
+	}
+}
+
+// A route of somebody else to a node's range stays, be it the gateway's own.
+func TestApplyReplacesNoStranger(t *testing.T) {
+	node(t)
+	all := func() string {
+		list, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, &netlink.Route{}, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(list)
+	}
+	for dst, gw := range map[string]string{"10.7.0.0/24": "192.0.2.77", "fd00:7::/64": "2001:db8::77"} {
+		_, to, err := net.ParseCIDR(dst)
+		if err == nil {
+			err = netlink.RouteAdd(&netlink.Route{Dst: to, Gw: net.ParseIP(gw), Protocol: 4})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := all()
+	for _, r := range []Route{via("10.1.0.0/24", "192.0.2.2"), via("10.7.0.0/24", "192.0.2.2"), via("fd00:7::/64", "2001:db8::2")} {
+		if _, err := Apply([]Route{r}); err == nil || !strings.Contains(err.Error(), "in the way") {
+			t.Errorf("%s: error %v", r, err)
+		}
+	}
+	// What leads the same way already is well.
+	if changed, err := Apply([]Route{via("10.7.0.0/24", "192.0.2.77"), via("fd00:7::/64", "2001:db8::77")}); err != nil || len(changed) > 0 {
+		t.Errorf("the same way: %q %v", changed, err)
+	}
+	if after := all(); after != before {
+		t.Errorf("routes before: %s\nafter: %s", before, after)
 	}
 }
 
