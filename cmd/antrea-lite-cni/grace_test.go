@@ -25,6 +25,8 @@ func TestReadyLately(t *testing.T) {
 	}{
 		{"restart", netConf{StatusGraceSeconds: 60, ReadyFile: file}, 59 * time.Second, true},
 		{"away for long", netConf{StatusGraceSeconds: 60, ReadyFile: file}, 61 * time.Second, false},
+		{"the clock was set back a little", netConf{StatusGraceSeconds: 60, ReadyFile: file}, -time.Second, true},
+		{"the clock was set back a lot", netConf{StatusGraceSeconds: 60, ReadyFile: file}, -time.Hour, false},
 		{"no grace", netConf{ReadyFile: file}, 0, false},
 		{"never ready", netConf{StatusGraceSeconds: 60, ReadyFile: file + "x"}, 0, false},
 		{"not told where", netConf{StatusGraceSeconds: 60}, 0, false},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ const (
 	controllerName = "podnet.antrea-lite.io/agent"
 	// maxNote is the API's limit for an event's note, in bytes.
 	maxNote = 1024
+	// maxName and maxInstance are its limits for an event's name and its reporting instance.
+	maxName, maxInstance = 253, 128
 	// maxPending bounds the events that wait for the API server: more Pods than a node can have.
 	maxPending = 1024
 	// requestTime bounds one request. A slow API server gets the time it needs under load.
@@ -135,10 +138,10 @@ func (r *Recorder) object(e podnet.Event) *eventsv1.Event {
 	}
 	id := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %d", e.Key, e.Type, e.Message, e.Time.UnixNano()))
 	return &eventsv1.Event{
-		ObjectMeta:          metav1.ObjectMeta{Namespace: e.Pod.Namespace, Name: fmt.Sprintf("%s.%x", e.Pod.Name, id[:8])},
+		ObjectMeta:          metav1.ObjectMeta{Namespace: e.Pod.Namespace, Name: eventName(e.Pod.Name, id[:8])},
 		EventTime:           metav1.NewMicroTime(e.Time),
 		ReportingController: controllerName,
-		ReportingInstance:   r.node,
+		ReportingInstance:   cut(r.node, maxInstance),
 		Action:              "PlugIn",
 		Reason:              string(e.Type),
 		Type:                kind,
@@ -146,6 +149,12 @@ func (r *Recorder) object(e podnet.Event) *eventsv1.Event {
 		Regarding: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: e.Pod.Namespace, Name: e.Pod.Name,
 			UID: types.UID(e.Pod.UID)},
 	}
+}
+
+// eventName makes a name that the API takes, of a Pod that may have the longest it takes.
+func eventName(pod string, id []byte) string {
+	pod = pod[:min(len(pod), maxName-1-2*len(id))]
+	return fmt.Sprintf("%s.%x", strings.TrimRight(pod, "-."), id)
 }
 
 // cut shortens s to at most n bytes, at the start of a character.

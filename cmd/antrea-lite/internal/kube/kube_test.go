@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
 
@@ -185,6 +186,15 @@ func TestEventsThatAreRefusedForGood(t *testing.T) {
 				stop()
 			})
 		})
+	}
+}
+
+func TestEventNamesAreValid(t *testing.T) {
+	id := []byte{1, 2, 3, 4, 5, 6, 7, 8}
+	for _, pod := range []string{"web-0", strings.Repeat("a", 253), strings.Repeat("a", 234) + ".." + strings.Repeat("b", 17)} {
+		if name := eventName(pod, id); len(validation.IsDNS1123Subdomain(name)) > 0 || !strings.HasPrefix(name, pod[:5]) {
+			t.Errorf("%q: %v", name, validation.IsDNS1123Subdomain(name))
+		}
 	}
 }
 
@@ -373,6 +383,8 @@ func TestGone(t *testing.T) {
 		{"another life", pod("web", "u2", false), nil, ifstore.Pod{Namespace: "ns", Name: "web", UID: "u1"}, true, false},
 		{"static Pod", mirror, nil, ifstore.Pod{Namespace: "ns", Name: "web", UID: "hash"}, false, false},
 		{"nothing of the name", nil, nil, ifstore.Pod{Namespace: "ns", Name: "web", UID: "u1"}, true, false},
+		{"static Pod whose mirror is refused", nil, nil, ifstore.Pod{Namespace: "ns", Name: "web", UID: "0f1e2d3c4b5a69788796a5b4c3d2e1f0"}, false, false},
+		{"static Pod of another file", mirror, nil, ifstore.Pod{Namespace: "ns", Name: "web", UID: "0f1e2d3c4b5a69788796a5b4c3d2e1f0"}, true, false},
 		{"cannot be asked", nil, away, ifstore.Pod{Namespace: "ns", Name: "web", UID: "u1"}, false, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -458,6 +470,16 @@ func TestPeersFollowTheNodes(t *testing.T) {
 			t.Errorf("self %+v %v", self, ok)
 		}
 		<-changes
+		// A heartbeat is no change.
+		beat := nodeObject("b", []string{"10.2.0.0/24"}, "192.0.2.2", "192.0.2.22")
+		beat.ResourceVersion, beat.Status.Conditions = "77", []corev1.NodeCondition{{Type: corev1.NodeReady, LastHeartbeatTime: metav1.Now()}}
+		if _, err := a.CoreV1().Nodes().UpdateStatus(t.Context(), beat, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if len(changes) != 0 {
+			t.Error("woken by a heartbeat")
+		}
 		if err := a.CoreV1().Nodes().Delete(t.Context(), "b", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}

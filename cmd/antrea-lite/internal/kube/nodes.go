@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"time"
 
@@ -137,10 +138,20 @@ func (n *Nodes) Run(ctx context.Context) error {
 // Synced reports whether the first list has been read: before, Peers is not the whole truth.
 func (n *Nodes) Synced() bool { return n.informer.HasSynced() }
 
-// OnChange calls fn when a Node came, changed or went. fn must not block.
+// OnChange calls fn when a Node came or went, or its ranges or addresses changed:
+// every kubelet writes its Node's status every few minutes, and in a large cluster
+// that is all the time. fn must not block.
 func (n *Nodes) OnChange(fn func()) error {
 	_, err := n.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(any) { fn() }, UpdateFunc: func(any, any) { fn() }, DeleteFunc: func(any) { fn() }})
+		AddFunc: func(any) { fn() }, DeleteFunc: func(any) { fn() },
+		UpdateFunc: func(before, now any) {
+			old, ok1 := before.(*corev1.Node)
+			node, ok2 := now.(*corev1.Node)
+			if ok1 && ok2 && old.UID == node.UID && reflect.DeepEqual(old.Spec, node.Spec) && reflect.DeepEqual(old.Status, node.Status) {
+				return
+			}
+			fn()
+		}})
 	if err != nil {
 		return fmt.Errorf("kubernetes: follow Nodes: %w", err)
 	}

@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -99,7 +100,9 @@ func (p *Pods) Gone(ctx context.Context, pod ifstore.Pod) (bool, error) {
 	live, err := p.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return true, nil
+		// A static Pod runs without the API server's knowledge while its mirror is
+		// refused, or deleted by somebody: only its container can tell.
+		return !static(pod.UID), nil
 	case err != nil:
 		return false, fmt.Errorf("kubernetes: ask for Pod %s: %w", pod, err)
 	}
@@ -110,4 +113,11 @@ func (p *Pods) Gone(ctx context.Context, pod ifstore.Pod) (bool, error) {
 // a static Pod the hash of its file as UID, its mirror in the API has another.
 func same(obj *corev1.Pod, pod ifstore.Pod) bool {
 	return pod.UID == "" || string(obj.UID) == pod.UID || obj.Annotations[corev1.MirrorPodAnnotationKey] == pod.UID
+}
+
+// static tells by a UID whether the kubelet gave it, to a Pod of a file: the
+// hexadecimal digits of a hash. The API server gives UUIDs, which have hyphens.
+func static(uid string) bool {
+	_, err := hex.DecodeString(uid)
+	return err == nil && len(uid) == 32
 }
