@@ -1,6 +1,8 @@
 package podnet_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -121,5 +123,29 @@ func TestManyPortsAtOnce(t *testing.T) {
 		if waiting := n.Waiting(); waiting != 1 || w.Flows.Len() != 299 {
 			t.Errorf("%d wait, %d have flows; want 1 and 299", waiting, w.Flows.Len())
 		}
+	})
+}
+
+// A Delete that has begun ends the telling, though its rest may take long.
+func TestNoEventOnceDeleteHasBegun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := podnettest.NewWorld()
+		w.Bridge.Slow(true)
+		n, stop := podnettest.Start(t, w.AsyncConfig(t, async.Config{}))
+		defer stop()
+		waiting := mustAdd(t, n, "c1")
+		w.Bridge.Away(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := n.Delete(ctx, keyOf("c1")); !errors.Is(err, podnet.ErrTryAgain) {
+			t.Fatalf("Delete: %v, want one that goes on", err)
+		}
+		time.Sleep(40 * time.Second)
+		n.TellIfLate(t.Context(), waiting)
+		if events := w.Events(); len(events) != 0 {
+			t.Errorf("events %+v, want none", events)
+		}
+		w.Bridge.Away(false)
+		time.Sleep(time.Minute)
 	})
 }

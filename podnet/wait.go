@@ -109,20 +109,26 @@ func (n *Network) tellIfLate(ctx context.Context, iface ifstore.Interface) {
 		switch {
 		case waited < n.cfg.NotReadyAfter, now.Before(t.tellFrom):
 		case t.told.IsZero(), cause != t.toldCause && now.Sub(t.told) >= n.cfg.NotReadyRepeat:
-			tell, t.told, t.toldCause, t.openWait = true, now, cause, true
+			tell = true
 		}
 	})
-	// What a reader of the store sees is what the event says.
+	// What a reader of the store sees is what the event says. Nobody is told of
+	// an interface whose Delete has begun since the caller looked.
 	_, err := n.store.Update(iface.Key, iface.Gen, func(i *ifstore.Interface) error {
-		if i.State != ifstore.StateWaiting || cause == "" || i.Waiting == cause {
+		switch {
+		case i.State != ifstore.StateWaiting:
+			return ErrOvertaken
+		case cause == "" || i.Waiting == cause:
 			return errUnchanged
 		}
 		i.Waiting = cause
 		return nil
 	})
-	if tell && (err == nil || errors.Is(err, errUnchanged)) {
-		n.event(ctx, NetworkNotReady, iface, fmt.Sprintf("interface %s (port %s) has no network after %v, waiting for: %s", iface.Key, iface.Name, waited.Round(time.Second), cause))
+	if !tell || err != nil && !errors.Is(err, errUnchanged) {
+		return
 	}
+	n.tracked(iface.Key, func(t *track) { t.told, t.toldCause, t.openWait = time.Now(), cause, true })
+	n.event(ctx, NetworkNotReady, iface, fmt.Sprintf("interface %s (port %s) has no network after %v, waiting for: %s", iface.Key, iface.Name, waited.Round(time.Second), cause))
 }
 
 // errUnchanged leaves an Update without a change; it goes no further.

@@ -228,7 +228,10 @@ func TestDeviceWatch(t *testing.T) {
 	if err := errors.Join(netlink.LinkSetUp(dev), netlink.LinkSetDown(dev)); err != nil {
 		t.Fatal(err)
 	}
-	tells(t, w, "seen1") // it went down
+	tells(t, w, "seen1")                                            // it went down
+	if err := w.file.SetReadDeadline(time.Unix(1, 0)); err != nil { // left by a context that ended late
+		t.Fatal(err)
+	}
 	removeDevice(t, "seen1")
 	tells(t, w, "seen1")
 	ctx, cancel := context.WithCancel(t.Context())

@@ -71,8 +71,12 @@ func (w *DeviceWatch) next(ctx context.Context) ([]string, error) {
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		case errors.Is(err, os.ErrDeadlineExceeded):
-			// Of an earlier ctx, which ended as its call was returning.
+			// Of an earlier ctx, which ended as its call was returning. Should this
+			// one end just now, its deadline is what was taken away.
 			_ = file.SetReadDeadline(time.Time{})
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
 			continue
 		case errors.Is(err, unix.ENOBUFS):
 			if names, err := w.compare(ctx); err != nil || len(names) > 0 {
