@@ -152,8 +152,13 @@ func (r *Readiness) explained(ctx context.Context, key podnet.PortKey, refusal e
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.StepTimeout)
 	defer cancel()
-	if _, err := r.cfg.OFPort(ctx, key); err != nil {
+	number, err := r.cfg.OFPort(ctx, key)
+	switch {
+	case err != nil:
 		return err
+	case errors.Is(refusal, podnet.ErrNoNumber):
+		// It has one; the session is away, or behind.
+		return fmt.Errorf("port %s: %w: OVSDB says OpenFlow port %d, the OpenFlow session does not list it", key.Name, podnet.ErrNotListed, number)
 	}
 	return refusal
 }

@@ -2,6 +2,7 @@ package async_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -39,6 +40,24 @@ func TestPreparedPortThatIsNotListedIsPreparedAgain(t *testing.T) {
 		synctest.Wait()
 		if syncs, _ := s.seen(); len(syncs) == 0 || calls.Load() != before {
 			t.Errorf("%d calls of the sink, %d more of the step once it is listed", len(syncs), calls.Load()-before)
+		}
+	})
+}
+
+// What OVSDB has and the OpenFlow session does not is no missing number.
+func TestNumberThatTheSessionDoesNotKnow(t *testing.T) {
+	cfg := async.Config{
+		Accept: async.AcceptLive, NotReadyAfter: time.Second,
+		Ports:  func(string) (async.PortState, bool) { return async.PortState{}, false },
+		OFPort: func(context.Context, podnet.PortKey) (uint32, error) { return 7, nil },
+	}
+	bubble(t, cfg, func(t *testing.T, r *async.Readiness, s *sink, _ names) {
+		begin(t, r, key(1))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		want := "OVSDB and OpenFlow do not agree: OVSDB says OpenFlow port 7, the OpenFlow session does not list it"
+		if _, late := s.seen(); len(late) == 0 || !strings.Contains(late[0], want) {
+			t.Errorf("late: %v, want %q", late, want)
 		}
 	})
 }
