@@ -16,6 +16,7 @@ import (
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient"
 	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/async"
 	"github.com/antrea-lite/podnet/vswitch"
 	"github.com/antrea-lite/podnet/vswitch/vswitchtest"
 )
@@ -44,7 +45,7 @@ func newLab(t *testing.T) *lab {
 		t.Fatal(err)
 	}
 	ofWatch, dbWatch := l.of.WatchPorts(), l.db.WatchOFPorts()
-	l.ready = NewReadiness(ReadinessConfig{Ports: l.db, Watches: []NameWatch{ofWatch, dbWatch}, Describe: func(name string) string {
+	l.ready = NewReadiness(ReadinessConfig{Ports: l.db, Watches: []async.Watch{ofWatch, dbWatch}, Describe: func(name string) string {
 		p, ok := l.of.Port(name)
 		if !ok {
 			return ""

@@ -20,17 +20,12 @@ type PortWaiter interface {
 	WaitOFPort(ctx context.Context, key podnet.PortKey) (uint32, error)
 }
 
-// NameWatch tells which ports to look at again: the port watch of the OpenFlow
-// client, the one of the OVSDB client. Next waits until there are some or ctx
-// ends; names that changed several times meanwhile come once.
-type NameWatch interface {
-	Next(ctx context.Context) ([]string, error)
-}
-
 // ReadinessConfig configures a Readiness.
 type ReadinessConfig struct {
-	Ports   PortWaiter
-	Watches []NameWatch
+	Ports PortWaiter
+	// Watches tell which ports to look at again: the port watch of the OpenFlow
+	// client, the one of the OVSDB client.
+	Watches []async.Watch
 	// Wait bounds one Begin; 0: its ctx alone does.
 	Wait time.Duration
 	// Describe says in words what the switch last told about a port ("" when

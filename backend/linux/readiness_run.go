@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/antrea-lite/podnet/podnet"
+	"github.com/antrea-lite/podnet/podnet/async"
 )
 
 // Run hands every port that a watch names to sink, and those whose Sync failed
@@ -27,7 +28,7 @@ func (r *Readiness) Run(ctx context.Context, sink podnet.PortSink) error {
 }
 
 // read moves names from a watch to the queue.
-func (r *Readiness) read(ctx context.Context, w NameWatch) error {
+func (r *Readiness) read(ctx context.Context, w async.Watch) error {
 	for {
 		names, err := w.Next(ctx)
 		if ctx.Err() != nil {

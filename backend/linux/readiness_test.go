@@ -54,7 +54,7 @@ func (p *ports) WaitOFPort(ctx context.Context, key podnet.PortKey) (uint32, err
 	}
 }
 
-// names is a NameWatch that a test writes to. Sending fails the test when nobody reads.
+// names is an async.Watch that a test writes to. Sending fails the test when nobody reads.
 type names chan []string
 
 func (n names) Next(ctx context.Context) ([]string, error) {
@@ -190,7 +190,7 @@ func run(t *testing.T, r *Readiness, s podnet.PortSink) (stop func() error) {
 func TestRunReportsEveryChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, of, db := newPorts(), make(names), make(names)
-		r := NewReadiness(ReadinessConfig{Ports: p, Watches: []NameWatch{of, db}})
+		r := NewReadiness(ReadinessConfig{Ports: p, Watches: []async.Watch{of, db}})
 		s := &sink{start: time.Now()}
 		key := podnet.PortKey{Name: "pod1", Gen: "g1"}
 		p.set(key, 1, nil)
@@ -228,7 +228,7 @@ func TestRunReportsEveryChange(t *testing.T) {
 func TestRunRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, of := newPorts(), make(names)
-		r := NewReadiness(ReadinessConfig{Ports: p, Watches: []NameWatch{of}, Queue: async.QueueConfig{MinRetry: time.Second, MaxRetry: 4 * time.Second}})
+		r := NewReadiness(ReadinessConfig{Ports: p, Watches: []async.Watch{of}, Queue: async.QueueConfig{MinRetry: time.Second, MaxRetry: 4 * time.Second}})
 		var broken atomic.Bool
 		broken.Store(true)
 		s := &sink{start: time.Now(), sync: func(k podnet.PortKey) error {
@@ -266,7 +266,7 @@ func TestRunRetries(t *testing.T) {
 func TestRunNeverBlocksTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of := make(names)
-		r := NewReadiness(ReadinessConfig{Ports: newPorts(), Watches: []NameWatch{of}})
+		r := NewReadiness(ReadinessConfig{Ports: newPorts(), Watches: []async.Watch{of}})
 		hang := make(chan struct{})
 		s := &sink{start: time.Now(), sync: func(podnet.PortKey) error { <-hang; return nil }}
 		stop := run(t, r, s)
@@ -298,7 +298,7 @@ func TestRunNeverBlocksTheWatch(t *testing.T) {
 func TestRunEndsWithItsWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		of, db := make(names), make(names)
-		r := NewReadiness(ReadinessConfig{Ports: newPorts(), Watches: []NameWatch{of, db}})
+		r := NewReadiness(ReadinessConfig{Ports: newPorts(), Watches: []async.Watch{of, db}})
 		done := make(chan error)
 		go func() { done <- r.Run(t.Context(), &sink{}) }()
 		close(db)

@@ -95,7 +95,7 @@ func (a *agent) end(kill bool) {
 // readiness makes the backend that the schedule names.
 func (n *node) readiness(side agentSide) (podnet.PortReadiness, error) {
 	if n.sched.Readiness == Waiting {
-		return linux.NewReadiness(linux.ReadinessConfig{Ports: n.bridge, Watches: []linux.NameWatch{side.watch, n.bridge.Watch()}}), nil
+		return linux.NewReadiness(linux.ReadinessConfig{Ports: n.bridge, Watches: []async.Watch{side.watch, n.bridge.Watch()}}), nil
 	}
 	cfg := async.Config{Accept: async.AcceptListed, Ports: side.port, Watches: []async.Watch{side.watch, n.bridge.Watch()}}
 	if n.sched.Readiness == Live {

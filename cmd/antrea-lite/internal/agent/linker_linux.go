@@ -26,7 +26,7 @@ func (a *agent) newLinker() (nodeLinker, error) {
 func (a *agent) readiness(store *ifstore.Store) (podnet.PortReadiness, error) {
 	if a.conf.PortReadiness != config.Async {
 		return linux.NewReadiness(linux.ReadinessConfig{
-			Ports: a.ovs, Watches: []linux.NameWatch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: portTable{a.of}.describe,
+			Ports: a.ovs, Watches: []async.Watch{a.of.WatchPorts(), a.ovs.WatchOFPorts()}, Describe: portTable{a.of}.describe,
 			Queue: async.QueueConfig{MaxRetry: time.Duration(a.conf.RetryInterval)},
 		}), nil
 	}
