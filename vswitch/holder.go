@@ -14,3 +14,16 @@ func (c *Client) InternalPortOf(ctx context.Context, name string) (bridge string
 	})
 	return bridge, err
 }
+
+// BridgeOf returns the bridge on which an interface of that name is configured,
+// whatever its type and whether or not it could be opened; "" when it is on
+// none. It waits for a current view.
+func (c *Client) BridgeOf(ctx context.Context, name string) (bridge string, err error) {
+	err = c.await(ctx, "", func(t *tables) (bool, error) {
+		if f, ok := t.byGen(t.byName[name]); ok && f.bridge != nil {
+			bridge = f.bridge.Name
+		}
+		return true, nil
+	})
+	return bridge, err
+}

@@ -17,4 +17,9 @@ func TestInternalPortOf(t *testing.T) {
 			t.Errorf("%s: bridge %q, %v; want %q", name, got, err, want)
 		}
 	}
+	for name, want := range map[string]string{br: br, "device": br, "br-phy": "br-phy", "lo": ""} {
+		if got, err := c.BridgeOf(soon(t), name); err != nil || got != want {
+			t.Errorf("%s: on bridge %q, %v; want %q", name, got, err, want)
+		}
+	}
 }
