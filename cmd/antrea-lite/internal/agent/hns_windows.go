@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/backend/windows"
+	"github.com/antrea-lite/podnet/backend/windows/hostif"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/prepare"
 )
@@ -29,6 +30,8 @@ func HNSNetwork(conf *config.Config, node config.Node) windows.Network {
 type hnsKeeper struct {
 	linker    *windows.Linker
 	extension prepare.Extension
+	wiring    prepare.Wiring
+	uplink    string
 	period    time.Duration
 	hint      string // what an operator can do about a network that is missing; "": the agent makes it
 
@@ -38,7 +41,8 @@ type hnsKeeper struct {
 }
 
 func newHNSKeeper(a *agent) *hnsKeeper {
-	h := &hnsKeeper{linker: a.linker.osLinker, extension: prepare.Extension{Caller: prepare.NewHNS()}, period: time.Duration(a.conf.SyncPeriod)}
+	h := &hnsKeeper{linker: a.linker.osLinker, extension: prepare.Extension{Caller: prepare.NewHNS()},
+		wiring: prepare.Wiring{Bridge: a.ovs.BridgeOf, Adapters: hostif.List}, uplink: a.conf.HNS.Uplink, period: time.Duration(a.conf.SyncPeriod)}
 	if a.conf.HNS.Uplink == "" {
 		h.hint = ": run `antrea-lite prepare-node`, or name hns.uplink so that the agent makes the network"
 	}
@@ -83,9 +87,21 @@ func (h *hnsKeeper) ensure(ctx context.Context) (n windows.Network, created bool
 	}
 	on, err := h.extension.Enabled(ctx, n.ID)
 	if err == nil && !on {
-		err = h.extension.Enable(ctx, n.ID)
+		err = h.enable(ctx, n)
 	}
 	return n, created, err
+}
+
+// enable enables the extension, unless that would cut the node off.
+func (h *hnsKeeper) enable(ctx context.Context, n windows.Network) error {
+	ok, found, err := h.wiring.Look(ctx, h.uplink)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("Open vSwitch's extension is disabled in HNS network %q and stays so, as the node would be cut off: %s: see docs/windows.md, Preparing the node", n.Name, found)
+	}
+	return h.extension.Enable(ctx, n.ID)
 }
 
 // remember keeps the outcome and reports whether it differs from the last one.

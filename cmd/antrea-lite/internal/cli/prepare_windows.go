@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/antrea-lite/podnet/backend/windows"
+	"github.com/antrea-lite/podnet/backend/windows/hostif"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/agent"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/prepare"
 	"github.com/antrea-lite/podnet/vswitch"
@@ -22,13 +23,15 @@ func (a *app) prepareCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "prepare-node", Short: "Make the HNS network and enable Open vSwitch's extension", Args: cobra.NoArgs,
 		Long: `Make this node ready for the agent, step by step: Open vSwitch answers; the HNS
-network (Transparent) is on the uplink; Open vSwitch's extension is enabled in its
-switch. What is done already is left alone, so the command may be repeated.
+network (Transparent) is on the uplink; uplink and host are on a bridge of Open
+vSwitch; Open vSwitch's extension is enabled in the network's switch. What is done
+already is left alone, so the command may be repeated.
 
-Making the network takes the node's own network away for some seconds. Once the
-extension is enabled the node is reached through Open vSwitch only: connect the
-uplink and the host's adapter to a bridge of Open vSwitch first, as docs/windows.md
-says, or work on the console. --dry-run prints the steps and changes nothing.`,
+Making the network takes the node's own network away for some seconds: work on the
+console. Once the extension is enabled the node is reached through Open vSwitch
+only, so the command stops before that until you have connected the uplink and the
+host's adapter to a bridge, as docs/windows.md says. --dry-run prints the steps and
+changes nothing.`,
 		Example: `  antrea-lite prepare-node --dry-run
   antrea-lite prepare-node --hns-uplink Ethernet0 --pod-cidrs 10.10.1.0/24`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -55,7 +58,8 @@ says, or work on the console. --dry-run prints the steps and changes nothing.`,
 			if err != nil {
 				return err
 			}
-			n := prepare.Node{OVS: a.askOVS, Find: finder, Make: maker, Extension: prepare.Extension{Caller: prepare.NewHNS()}, Network: want.Name, Uplink: want.Adapter}
+			n := prepare.Node{OVS: a.askOVS, Find: finder, Make: maker, Extension: prepare.Extension{Caller: prepare.NewHNS()},
+				Wiring: prepare.Wiring{Bridge: a.askBridge, Adapters: hostif.List}, Network: want.Name, Uplink: want.Adapter}
 			return a.prepare(cmd.Context(), n.Steps(), dry)
 		},
 	}
@@ -65,10 +69,31 @@ says, or work on the console. --dry-run prints the steps and changes nothing.`,
 }
 
 // askOVS asks Open vSwitch who it is.
-func (a *app) askOVS(ctx context.Context) (vswitch.Info, error) {
+func (a *app) askOVS(ctx context.Context) (info vswitch.Info, err error) {
+	err = a.ask(ctx, func(ctx context.Context, client *vswitch.Client) (err error) {
+		info, err = client.Info(ctx)
+		return err
+	})
+	if err == nil {
+		err = agent.OVSTooOld(info)
+	}
+	return info, err
+}
+
+// askBridge asks Open vSwitch which bridge has a port.
+func (a *app) askBridge(ctx context.Context, port string) (bridge string, err error) {
+	err = a.ask(ctx, func(ctx context.Context, client *vswitch.Client) (err error) {
+		bridge, err = client.BridgeOf(ctx, port)
+		return err
+	})
+	return bridge, err
+}
+
+// ask makes one question to OVSDB.
+func (a *app) ask(ctx context.Context, question func(context.Context, *vswitch.Client) error) error {
 	client, err := vswitch.New(agent.OVSDB(a.conf))
 	if err != nil {
-		return vswitch.Info{}, err
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, askOVS)
 	defer cancel()
@@ -76,14 +101,11 @@ func (a *app) askOVS(ctx context.Context) (vswitch.Info, error) {
 	done := make(chan error, 1)
 	go func() { done <- client.Run(running) }()
 	defer func() { stop(); <-done }()
-	info, err := client.Info(ctx)
+	err = question(ctx, client)
 	if last := client.Status().LastError; err != nil && last != "" {
 		err = errors.New(last)
 	}
-	if err == nil {
-		err = agent.OVSTooOld(info)
-	}
-	return info, err
+	return err
 }
 
 // prepare goes through the steps and prints each as it ends.

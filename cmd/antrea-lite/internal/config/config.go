@@ -108,8 +108,9 @@ type Traffic struct {
 type HNS struct {
 	// Network is the name of the Transparent network that has Open vSwitch's extension.
 	Network string `json:"network,omitempty"`
-	// Uplink is the adapter under that network; only prepare-node uses it. Empty:
-	// the one with the default route.
+	// Uplink is the adapter under that network. With it the agent makes the network
+	// and enables the extension itself. Empty: it does not, and prepare-node takes
+	// the adapter with the default route.
 	Uplink string `json:"uplink,omitempty"`
 }
 

@@ -26,7 +26,7 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.IntVar(&c.MTU, "mtu", c.MTU, "MTU of Pods and gateway (default 1500, in a cluster what the uplink leaves)")
 	flags.StringVar(&c.HostPrefix, "host-prefix", c.HostPrefix, "beginning of the names of the Pods' host interfaces")
 	flags.StringVar(&c.HNS.Network, "hns-network", c.HNS.Network, "Windows: HNS network that Pods are on")
-	flags.StringVar(&c.HNS.Uplink, "hns-uplink", c.HNS.Uplink, "Windows: adapter under the HNS network, for prepare-node (default the one with the default route)")
+	flags.StringVar(&c.HNS.Uplink, "hns-uplink", c.HNS.Uplink, "Windows: adapter under the HNS network; with it the agent makes the network where it is missing (default for prepare-node: the one with the default route)")
 	flags.StringVar(&c.Kubernetes.NodeName, "node-name", c.Kubernetes.NodeName, "name of this machine's Node: makes the agent one of a Kubernetes cluster")
 	flags.StringVar(&c.Kubernetes.Kubeconfig, "kubeconfig", c.Kubernetes.Kubeconfig, "file that says how to reach the API server (default the ServiceAccount of the agent's Pod)")
 	flags.Var(&c.Kubernetes.UnavailableAfter, "unavailable-after", "in a cluster: how long ADDs may be impossible before CNI STATUS says so")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/antrea-lite/podnet/backend/windows"
 	"github.com/antrea-lite/podnet/backend/windows/hnstest"
+	"github.com/antrea-lite/podnet/backend/windows/hostif"
 	"github.com/antrea-lite/podnet/vswitch"
 )
 
@@ -66,6 +67,21 @@ func node(t *testing.T, hns *hnstest.HNS, caller Caller, uplink string) Node {
 			return vswitch.Info{OVSVersion: "3.1.0", DBSchema: "8.3.1"}, nil
 		},
 		Find: linker(""), Make: linker(uplink), Extension: Extension{caller}, Network: "net", Uplink: uplink,
+		Wiring: wiring("br-uplink", "br-uplink"),
+	}
+}
+
+// wiring is that of a node whose uplink is a port of that bridge, "": of none,
+// and whose adapters have these names.
+func wiring(bridge string, adapters ...string) Wiring {
+	return Wiring{
+		Bridge: func(context.Context, string) (string, error) { return bridge, nil },
+		Adapters: func(context.Context) (list []hostif.Adapter, err error) {
+			for _, name := range adapters {
+				list = append(list, hostif.Adapter{Alias: name})
+			}
+			return list, nil
+		},
 	}
 }
 
@@ -86,11 +102,11 @@ func TestPreparedOnce(t *testing.T) {
 		dry  bool
 		want []Outcome
 	}{
-		{true, []Outcome{Done, Planned, Planned}},
-		{true, []Outcome{Done, Planned, Planned}},
-		{false, []Outcome{Done, Changed, Changed}},
-		{false, []Outcome{Done, Done, Done}},
-		{true, []Outcome{Done, Done, Done}},
+		{true, []Outcome{Done, Planned, Done, Planned}},
+		{true, []Outcome{Done, Planned, Done, Planned}},
+		{false, []Outcome{Done, Changed, Done, Changed}},
+		{false, []Outcome{Done, Done, Done, Done}},
+		{true, []Outcome{Done, Done, Done, Done}},
 	} {
 		got, _, err := outcomes(t, n, c.dry)
 		if err != nil {
@@ -116,9 +132,9 @@ func TestWhatStops(t *testing.T) {
 	}{
 		"Open vSwitch is away":     {&v1{}, "Ethernet0", errors.New("pipe not there"), 1, "pipe not there"},
 		"no uplink":                {&v1{}, "", nil, 2, "--hns-uplink"},
-		"driver not installed":     {&v1{missing: true}, "Ethernet0", nil, 3, "install Open vSwitch"},
-		"extension stays disabled": {&v1{deaf: true}, "Ethernet0", nil, 3, "right after it was changed"},
-		"HNS does not answer":      {&v1{down: errors.New("no answer in 30s")}, "Ethernet0", nil, 3, "no answer"},
+		"driver not installed":     {&v1{missing: true}, "Ethernet0", nil, 4, "install Open vSwitch"},
+		"extension stays disabled": {&v1{deaf: true}, "Ethernet0", nil, 4, "right after it was changed"},
+		"HNS does not answer":      {&v1{down: errors.New("no answer in 30s")}, "Ethernet0", nil, 4, "no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := node(t, hnstest.New(), c.caller, c.uplink)
@@ -130,8 +146,41 @@ func TestWhatStops(t *testing.T) {
 				t.Errorf("%v, last %+v, %v", list, last, err)
 			}
 			// A dry run looks at everything all the same.
-			if list, _, err := outcomes(t, n, true); err != nil || len(list) != 3 {
+			if list, _, err := outcomes(t, n, true); err != nil || len(list) != 4 {
 				t.Errorf("dry: %v, %v", list, err)
+			}
+		})
+	}
+}
+
+// TestNodeIsNotCutOff: the extension stays disabled until the host is reached
+// through Open vSwitch; one that is enabled is nobody's concern.
+func TestNodeIsNotCutOff(t *testing.T) {
+	const uplink = "Ethernet0"
+	for name, w := range map[string]struct {
+		wiring Wiring
+		words  string
+	}{
+		"uplink on no bridge":    {wiring("", "Ethernet0", "vEthernet (Ethernet0)"), "port of no bridge"},
+		"host's adapter renamed": {wiring("br-uplink", "Ethernet0", "vEthernet (Ethernet0)"), "no adapter called br-uplink"},
+		"uplink is the bridge":   {wiring(uplink, uplink), "no uplink"},
+		"Open vSwitch away": {Wiring{Bridge: func(context.Context, string) (string, error) { return "", errors.New("pipe not there") }},
+			"pipe not there"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			caller := &v1{}
+			n := node(t, hnstest.New(), caller, uplink)
+			n.Wiring = w.wiring
+			list, last, err := outcomes(t, n, false)
+			if !errors.Is(err, ErrNotPrepared) || !strings.Contains(last.Found, w.words) || !strings.Contains(last.Would, "docs/windows.md") {
+				t.Errorf("%v, last %+v, %v", list, last, err)
+			}
+			if caller.posts != 0 {
+				t.Error("the node was cut off")
+			}
+			caller.enabled = true
+			if list, _, err := outcomes(t, n, false); err != nil || len(list) != 4 {
+				t.Errorf("with the extension enabled: %v, %v", list, err)
 			}
 		})
 	}

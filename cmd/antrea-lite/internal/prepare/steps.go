@@ -21,6 +21,7 @@ type Node struct {
 	Find      Networks                                        // makes nothing
 	Make      Networks
 	Extension Extension
+	Wiring    Wiring
 	Network   string // its name
 	Uplink    string // "": it could not be found out
 }
@@ -61,21 +62,14 @@ func (n Node) Steps() []Step {
 			Would: fmt.Sprintf("make a network of type Transparent on adapter %q; the node's network is away for some seconds", n.Uplink),
 		},
 		{
+			Name: "Host behind Open vSwitch",
+			Look: n.wired,
+			Would: "connect the uplink and the host's adapter to a bridge (docs/windows.md), then run this again; " +
+				"without that the node would be cut off by the next step",
+		},
+		{
 			Name: "Open vSwitch extension",
-			Look: func(ctx context.Context) (bool, string, error) {
-				id, err := n.id(ctx)
-				if errors.Is(err, windows.ErrNoNetwork) {
-					return false, "there is no network yet", nil
-				}
-				if err != nil {
-					return false, "", err
-				}
-				on, err := n.Extension.Enabled(ctx, id)
-				if err != nil || on {
-					return on, "enabled", err
-				}
-				return false, "disabled", nil
-			},
+			Look: n.extended,
 			Do: func(ctx context.Context) error {
 				id, err := n.id(ctx)
 				if err != nil {
@@ -86,6 +80,35 @@ func (n Node) Steps() []Step {
 			Would: "enable it in the network's switch; from then on the host is reached through Open vSwitch only",
 		},
 	}
+}
+
+// extended tells whether the extension is enabled.
+func (n Node) extended(ctx context.Context) (on bool, found string, err error) {
+	id, err := n.id(ctx)
+	if errors.Is(err, windows.ErrNoNetwork) {
+		return false, "there is no network yet", nil
+	}
+	if err != nil {
+		return false, "", err
+	}
+	on, err = n.Extension.Enabled(ctx, id)
+	if err != nil || on {
+		return on, "enabled", err
+	}
+	return false, "disabled", nil
+}
+
+// wired tells whether the node stays reachable when the extension is enabled.
+func (n Node) wired(ctx context.Context) (ok bool, found string, err error) {
+	if on, _, err := n.extended(ctx); err == nil && on {
+		return true, "the extension is enabled already", nil
+	}
+	uplink := n.Uplink
+	// The default route may lead to the host's own adapter on the switch by now.
+	if found, _, err := n.Find.EnsureNetwork(ctx); err == nil && found.Adapter != "" {
+		uplink = found.Adapter
+	}
+	return n.Wiring.Look(ctx, uplink)
 }
 
 func (n Node) id(ctx context.Context) (windows.GUID, error) {
