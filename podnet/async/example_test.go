@@ -3,6 +3,9 @@ package async_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 
 	"github.com/antrea-lite/podnet/podnet"
 	"github.com/antrea-lite/podnet/podnet/async"
@@ -11,17 +14,43 @@ import (
 // portEvents feeds podnet from another OpenFlow library. Its PortStatus
 // handler calls heard with the name in the port description; after every
 // reconnect, and for every port of the list it then asks for, it does the same.
-type portEvents chan string
+type portEvents struct {
+	more  chan struct{} // one token: there are names
+	mu    sync.Mutex
+	names map[string]bool
+}
 
-func (e portEvents) heard(name string) { e <- name }
+// heard never blocks, also while nobody reads yet: that would hold up the
+// connection. A name that waits is held once.
+func (e *portEvents) heard(name string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.names[name] = true
+	select {
+	case e.more <- struct{}{}:
+	default:
+	}
+}
+
+func (e *portEvents) take() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	names := slices.Collect(maps.Keys(e.names))
+	clear(e.names)
+	return names
+}
 
 // Next implements async.Watch.
-func (e portEvents) Next(ctx context.Context) ([]string, error) {
-	select {
-	case name := <-e:
-		return []string{name}, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
+func (e *portEvents) Next(ctx context.Context) ([]string, error) {
+	for {
+		if names := e.take(); len(names) > 0 {
+			return names, nil
+		}
+		select {
+		case <-e.more:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 
@@ -42,7 +71,7 @@ func (printingSink) Late(context.Context, podnet.PortKey, error) {}
 // a vendor's) passes the names of ports on; nothing else of that library
 // reaches podnet.
 func ExampleWatch() {
-	events := make(portEvents, 16)
+	events := &portEvents{more: make(chan struct{}, 1), names: map[string]bool{}}
 	readiness, err := async.New(async.Config{Watches: []async.Watch{events}})
 	if err != nil {
 		panic(err)
