@@ -103,8 +103,18 @@ func (r *Readiness) sync(ctx context.Context, sink podnet.PortSink, items []*ite
 	if len(due) == 0 {
 		return
 	}
-	for i, err := range sink.Sync(ctx, keysOf(due)) {
-		due[i].err = err
+	give(due, sink.Sync(ctx, keysOf(due)))
+}
+
+// give hands out one result per item. A missing one is no success: a promise
+// would be gone for it.
+func give(items []*item, errs []error) {
+	for i, it := range items {
+		if i < len(errs) {
+			it.err = errs[i]
+		} else {
+			it.err = fmt.Errorf("%w: %d results for %d ports", podnet.ErrOutcomeUnknown, len(errs), len(items))
+		}
 	}
 }
 
@@ -140,9 +150,7 @@ func (r *Readiness) prepare(ctx context.Context, items []*item) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, r.cfg.StepTimeout, fmt.Errorf("no answer in %v", r.cfg.StepTimeout))
 	defer cancel()
-	for i, err := range r.cfg.Prepare(ctx, keysOf(items)) {
-		items[i].err = err
-	}
+	give(items, r.cfg.Prepare(ctx, keysOf(items)))
 }
 
 // explained gives the reason that OVSDB knows for a refusal, if it knows one.

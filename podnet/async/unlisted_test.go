@@ -61,3 +61,16 @@ func TestNumberThatTheSessionDoesNotKnow(t *testing.T) {
 		}
 	})
 }
+
+// A step that forgets a port has not prepared it.
+func TestStepWithoutResultIsNoSuccess(t *testing.T) {
+	cfg := async.Config{NotReadyAfter: time.Second, Prepare: func(context.Context, []podnet.PortKey) []error { return nil }}
+	bubble(t, cfg, func(t *testing.T, r *async.Readiness, s *sink, _ names) {
+		begin(t, r, key(1))
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if syncs, late := s.seen(); len(syncs) != 0 || len(late) == 0 || !strings.Contains(late[0], "0 results for 1 ports") || r.Waiting() != 1 {
+			t.Errorf("synced %v, late %v, %d wait", syncs, late, r.Waiting())
+		}
+	})
+}
