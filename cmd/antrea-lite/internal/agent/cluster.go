@@ -25,6 +25,7 @@ type cluster struct {
 	self       kube.Node
 	pods       *kube.Pods
 	nodes      *kube.Nodes
+	others     *peerList
 	events     *kube.Recorder
 	conditions *kube.Conditions
 }
@@ -60,6 +61,7 @@ func joinCluster(ctx context.Context, conf *config.Config, store *ifstore.Store,
 		return nil, config.Node{}, err
 	}
 	c.nodes = kube.NewNodes(client, k.NodeName)
+	c.others = newPeerList(ctx, peersFile(conf), node.PodCIDRs)
 	c.events = kube.NewRecorder(client, k.NodeName)
 	c.conditions, err = kube.NewConditions(client, c.pods, store.ByPod)
 	return c, node, err
@@ -143,6 +145,7 @@ func (a *agent) composeCluster() {
 	encap := a.conf.Traffic.Mode == config.Encap
 	a.others = nodenet.New(nodenet.Config{Encap: encap, Gateway: a.conf.Gateway.Name, Own: a.node.PodCIDRs, MTU: a.conf.MTU,
 		Masquerade: !a.conf.Traffic.NoMasquerade, Period: time.Duration(a.conf.SyncPeriod)}, a.cluster.peers)
+	a.keeper.changed = a.others.Wake
 	if encap {
 		a.keeper.tunnel = newTunnel(a.conf.Traffic.Tunnel, func() []podflows.Peer {
 			peers, _ := a.cluster.peers()
@@ -222,16 +225,12 @@ func (a *agent) clusterParts(part func(string, func(context.Context) error)) err
 	return nil
 }
 
-// peers returns the other nodes, and whether that is all of them.
+// peers returns the other nodes as last known, and whether the API server has listed them.
 func (c *cluster) peers() ([]kube.Node, bool) {
 	if !c.nodes.Synced() {
-		return nil, false
+		return c.others.get(), false
 	}
-	nodes, bad := c.nodes.Peers()
-	for _, err := range bad {
-		klog.Background().Info("A node is left out", "why", err)
-	}
-	return nodes, true
+	return c.others.set(c.nodes.Peers()), true
 }
 
 // wake puts a token into a channel that holds one.

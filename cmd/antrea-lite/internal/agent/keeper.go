@@ -38,6 +38,7 @@ type keeper struct {
 	tunnel     *tunnel // nil: Pods of other nodes are reached through the gateway
 
 	wake     chan struct{} // one token: look again
+	changed  func()        // the gateway was made anew, or went down for a moment: its routes are gone; nil: nobody has any
 	numbered chan struct{} // closed once the pipeline knows the gateway
 
 	mu     sync.Mutex
@@ -180,6 +181,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	state, changed, err := gateway.Apply(k.conf)
 	if len(changed) > 0 {
 		klog.FromContext(ctx).Info("Changed the gateway", "gateway", k.conf.Name, "changes", changed)
+		k.tellChanged()
 	}
 	if err != nil {
 		return err
@@ -187,6 +189,12 @@ func (k *keeper) ensure(ctx context.Context) error {
 	k.keep(info, bridge, state, ofport)
 	// Its own link-local address, which belongs to the pipeline as well, may have appeared only now.
 	return k.tell(ctx, ofport, state, end)
+}
+
+func (k *keeper) tellChanged() {
+	if k.changed != nil {
+		k.changed()
+	}
 }
 
 // keep remembers what was found, for those who ask.
@@ -243,7 +251,10 @@ func (k *keeper) watchKernel(ctx context.Context) error {
 		return nil
 	}
 	for {
-		err := gateway.Watch(ctx, k.conf.Name, k.Wake)
+		err := gateway.Watch(ctx, k.conf.Name, func() {
+			k.Wake()
+			k.tellChanged()
+		})
 		if ctx.Err() != nil {
 			return nil
 		}

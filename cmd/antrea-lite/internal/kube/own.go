@@ -60,7 +60,39 @@ func load(path, name string) (Node, error) {
 }
 
 func save(path string, node Node) error {
-	b, err := json.Marshal(node)
+	if err := write(path, node); err != nil {
+		return fmt.Errorf("keep a copy of Node %s: %w", node.Name, err)
+	}
+	return nil
+}
+
+// SavePeers keeps a copy of the other nodes, for LoadPeers in the next process.
+func SavePeers(path string, nodes []Node) error {
+	if err := write(path, nodes); err != nil {
+		return fmt.Errorf("keep a copy of the other Nodes: %w", err)
+	}
+	return nil
+}
+
+// LoadPeers returns the nodes of the copy: what to start with, since a list of the
+// API server takes a moment, or for ever while it is away. No copy: none.
+func LoadPeers(path string) (nodes []Node, err error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(b, &nodes)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the copy of the other Nodes: %w", err)
+	}
+	return nodes, nil
+}
+
+// write replaces a file by v in JSON; nobody ever sees half of it.
+func write(path string, v any) error {
+	b, err := json.Marshal(v)
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o755)
 	}
@@ -70,8 +102,5 @@ func save(path string, node Node) error {
 			err = os.Rename(temp, path)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("keep a copy of Node %s: %w", node.Name, err)
-	}
-	return nil
+	return err
 }

@@ -49,3 +49,23 @@ func TestOwnNodeSurvivesAnAPIServerThatIsAway(t *testing.T) {
 		}
 	})
 }
+
+func TestPeersOfAnEarlierProcess(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run", "peers.json")
+	if got, err := LoadPeers(path); got != nil || err != nil {
+		t.Errorf("no copy: %v %v", got, err)
+	}
+	want := []Node{{Name: "b", PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.2.0.0/24")}, Addresses: []netip.Addr{netip.MustParseAddr("2001:db8::2")}}}
+	if err := SavePeers(path, want); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := LoadPeers(path); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v %v, want %+v", got, err, want)
+	}
+	if err := os.WriteFile(path, []byte("["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := LoadPeers(path); err == nil || got != nil {
+		t.Errorf("half a copy: %v %v", got, err)
+	}
+}
