@@ -16,9 +16,10 @@ type File struct {
 	path string
 	max  int64
 
-	mu   sync.Mutex
-	f    *os.File
-	size int64
+	mu     sync.Mutex
+	f      *os.File // nil: closed, or could not be opened anew
+	size   int64
+	closed bool
 }
 
 // Open opens the file for appending, and makes it and its directory when missing.
@@ -47,8 +48,13 @@ func (l *File) open() error {
 func (l *File) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.f == nil {
+	if l.closed {
 		return 0, fs.ErrClosed
+	}
+	if l.f == nil { // what kept it from being opened may be over
+		if err := l.open(); err != nil {
+			return 0, err
+		}
 	}
 	if l.size > 0 && l.size+int64(len(b)) > l.max {
 		if err := l.turn(); err != nil {
@@ -62,10 +68,11 @@ func (l *File) Write(b []byte) (int, error) {
 
 // turn moves the full file away. It is closed first: Windows renames no open file.
 func (l *File) turn() error {
-	if err := l.f.Close(); err != nil {
+	err := l.f.Close()
+	l.f = nil
+	if err != nil {
 		return err
 	}
-	l.f = nil
 	// A reader may have the old one open, so that it cannot be replaced; then the
 	// file goes on to grow, which is better than no log.
 	_ = os.Rename(l.path, l.path+".1")
@@ -76,6 +83,7 @@ func (l *File) turn() error {
 func (l *File) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.closed = true
 	if l.f == nil {
 		return nil
 	}

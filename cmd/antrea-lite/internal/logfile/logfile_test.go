@@ -2,7 +2,9 @@ package logfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -69,5 +71,43 @@ func TestGoesOnWhereItEnded(t *testing.T) {
 	before, _ := os.ReadFile(path + ".1")
 	if string(before) != "start 000\nstart 001\n" || string(now) != "start 002\n" {
 		t.Errorf("%q, %q", before, now)
+	}
+}
+
+// TestGoesOnWhenItCanBeOpenedAgain: one failure does not end the log for ever.
+func TestGoesOnWhenItCanBeOpenedAgain(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "log")
+	path := filepath.Join(dir, "agent.log")
+	l, err := Open(path, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Write([]byte("aaaa")); err != nil {
+		t.Fatal(err)
+	}
+	// Windows removes no open file.
+	l.f.Close()
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := l.Write([]byte("bb")); err == nil {
+			t.Fatal("written into a directory that is gone")
+		}
+	}
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Write([]byte("cc")); err != nil {
+		t.Error(err)
+	}
+	if err := l.Close(); err != nil {
+		t.Error(err)
+	}
+	if got, err := os.ReadFile(path); string(got) != "cc" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+	if _, err := l.Write([]byte("dd")); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("after Close: %v", err)
 	}
 }
