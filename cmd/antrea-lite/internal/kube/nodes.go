@@ -72,7 +72,7 @@ func getNode(ctx context.Context, client kubernetes.Interface, name string) (Nod
 	}
 	node, err := read(obj)
 	if err == nil && len(node.PodCIDRs) == 0 {
-		err = fmt.Errorf("kubernetes: Node %s: %w: start the controller-manager with --allocate-node-cidrs=true and --cluster-cidr, or give podCIDRs in the agent's configuration", name, ErrNoPodCIDR)
+		err = fmt.Errorf("kubernetes: Node %s: %w: start the controller-manager with --allocate-node-cidrs=true and --cluster-cidr, or set spec.podCIDRs of the Node", name, ErrNoPodCIDR)
 	}
 	return node, err
 }
