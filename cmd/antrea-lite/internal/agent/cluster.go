@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/kube"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/nodenet"
 	"github.com/antrea-lite/podnet/ifstore"
@@ -221,8 +222,26 @@ func (a *agent) clusterParts(part func(string, func(context.Context) error)) err
 	part("events of the API", c.events.Run)
 	part("Pod conditions", c.conditions.Run)
 	part("Pod updates", func(ctx context.Context) error { return c.feed(ctx, a.net.Updates()) })
+	part("uplink watch", a.watchUplink)
 	part("other nodes", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.others.Run) })
 	return nil
+}
+
+// watchUplink looks at the routes to other nodes when the interface that has the
+// node's address changes: the kernel drops them when it goes down for a moment.
+func (a *agent) watchUplink(ctx context.Context) error {
+	for {
+		if uplink, err := nodenet.FindUplink(a.cluster.self.Addresses); err == nil && uplink.Name != a.conf.Gateway.Name {
+			err = gateway.Watch(ctx, uplink.Name, a.others.Wake)
+			klog.FromContext(ctx).V(1).Info("Watching the uplink anew", "err", err)
+			a.others.Wake()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(retryMax):
+		}
+	}
 }
 
 // peers returns the other nodes as last known, and whether the API server has listed them.

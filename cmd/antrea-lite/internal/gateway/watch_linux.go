@@ -34,7 +34,11 @@ func Watch(ctx context.Context, name string, changed func()) error {
 	}
 	defer drain(addrs)
 	defer cancel()
+	// 0: it is not there yet, and an address may be its own.
 	index := 0
+	if link, err := netlink.LinkByName(name); err == nil {
+		index = link.Attrs().Index
+	}
 	for {
 		select {
 		case <-ctx.Done():
