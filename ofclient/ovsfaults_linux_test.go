@@ -156,11 +156,19 @@ func TestOVSFrozen(t *testing.T) {
 func TestOVSBundleExpires(t *testing.T) {
 	s := ovs(t)
 	held := make(chan struct{})
-	time.AfterFunc(11*time.Second, func() { close(held) })
+	// From the moment of the commit: the switch counts from the bundle's last message.
+	expire := sync.OnceFunc(func() { time.AfterFunc(13*time.Second, func() { close(held) }) })
+	commit := isKind(ofp.BundleCommitRequest)
 	var mu sync.Mutex
 	var outcomes []ofclient.BundleOutcome
 	c := run(t, ofclient.Config{
-		Dial: holding(ofclient.DialUnix(s.MgmtSock("br0")), isKind(ofp.BundleCommitRequest), held),
+		Dial: holding(ofclient.DialUnix(s.MgmtSock("br0")), func(m ofp.Message) bool {
+			if !commit(m) {
+				return false
+			}
+			expire()
+			return true
+		}, held),
 		// Two pieces wait behind the held one; neither deadline may end the session.
 		EchoInterval: time.Minute, WriteTimeout: time.Minute,
 		Observer: ofclient.Observer{Bundle: func(o ofclient.BundleOutcome, _ int, _ time.Duration) {
