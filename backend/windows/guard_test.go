@@ -176,7 +176,6 @@ func TestHungDeletesDoNotHoldCreates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hns := node()
 		l := newLinker(t, hns)
-		var ifaces []podnet.Request
 		release := func() {}
 		for n := range 10 {
 			req := request(hns, n)
@@ -188,7 +187,6 @@ func TestHungDeletesDoNotHoldCreates(t *testing.T) {
 				release = hns.HangUp(windows.OpDeleteEndpoint)
 			}
 			go func() { _ = l.Unlink(t.Context(), podnettest.RecordOf(req, link)) }()
-			ifaces = append(ifaces, req)
 		}
 		time.Sleep(time.Minute)
 		start := time.Now()

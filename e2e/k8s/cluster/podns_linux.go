@@ -26,7 +26,7 @@ func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
 		return err != nil
 	})
 	if len(ids) != 1 {
-		return "", fmt.Errorf("Pod %s has the running sandboxes %q on %s", uid, ids, n.Name)
+		return "", fmt.Errorf("the Pod %s has the running sandboxes %q on %s", uid, ids, n.Name)
 	}
 	raw, err := n.ctr(ctx, "containers", "info", ids[0])
 	if err != nil {

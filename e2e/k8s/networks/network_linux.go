@@ -43,7 +43,7 @@ func podRanges(ctx context.Context, c *cluster.Cluster) ([][]netip.Prefix, error
 		for _, s := range node.Spec.PodCIDRs {
 			cidr, err := netip.ParsePrefix(s)
 			if err != nil {
-				return nil, fmt.Errorf("Pod CIDR of %s: %w", n.Name, err)
+				return nil, fmt.Errorf("podCIDR of %s: %w", n.Name, err)
 			}
 			cidrs = append(cidrs, cidr)
 		}

@@ -41,18 +41,18 @@ func Sound(own []netip.Prefix, nodes []kube.Node) (sound []kube.Node, bad []erro
 		s := kube.Node{Name: n.Name}
 		for _, a := range n.Addresses {
 			if a.IsUnspecified() || a.IsLoopback() || a.IsMulticast() || a.Is4In6() {
-				bad = append(bad, fmt.Errorf("Node %s: address %s is none of a node", n.Name, a))
+				bad = append(bad, fmt.Errorf("kubernetes: Node %s: address %s is none of a node", n.Name, a))
 				continue
 			}
 			s.Addresses = append(s.Addresses, a)
 		}
 		for _, p := range n.PodCIDRs {
 			if p.Bits() == 0 || p.Addr().Is4In6() {
-				bad = append(bad, fmt.Errorf("Node %s: podCIDR %s is none of a node", n.Name, p))
+				bad = append(bad, fmt.Errorf("kubernetes: Node %s: podCIDR %s is none of a node", n.Name, p))
 				continue
 			}
 			if i := slices.IndexFunc(taken, p.Overlaps); i >= 0 {
-				bad = append(bad, fmt.Errorf("Node %s: podCIDR %s overlaps %s of another: each node needs a range of its own", n.Name, p, taken[i]))
+				bad = append(bad, fmt.Errorf("kubernetes: Node %s: podCIDR %s overlaps %s of another: each node needs a range of its own", n.Name, p, taken[i]))
 				continue
 			}
 			s.PodCIDRs, taken = append(s.PodCIDRs, p), append(taken, p)

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"time"
 
 	"github.com/Microsoft/go-winio"
 	"golang.org/x/sys/windows"
 )
+
+// closeTime is how long Close waits for the pipe to be gone.
+const closeTime = 2 * time.Second
 
 // ownersOnly gives all access to administrators and SYSTEM and none to anybody else.
 const ownersOnly = "D:P(A;;GA;;;BA)(A;;GA;;;SY)"

@@ -7,9 +7,6 @@ import (
 	"time"
 )
 
-// closeTime is how long Close waits for the pipe to be gone.
-const closeTime = 2 * time.Second
-
 // pipeListener stands before a pipe listener whose Close can hang (go-winio issues
 // 281, 291 and 357) and to which clients can connect only while an Accept is
 // under way. So it always accepts, and a shutdown never depends on Close.
