@@ -14,11 +14,13 @@ import (
 // reservation of such keys (CNI verb GC). Interfaces that are being added right
 // now, or are while it runs, stay. All are tried; the error names each that could not be removed.
 func (n *Network) GC(ctx context.Context, valid []ifstore.Key) error {
+	// Adds that the caller cannot know of: those that run, and those that begin
+	// from now on. The bridge may take a while to read, and Adds that wait for it
+	// too have their first chance then.
+	begun := time.Now()
 	if err := n.ensureReconciled(ctx); err != nil {
 		return fmt.Errorf("garbage collection: %w", err)
 	}
-	// Adds that the caller cannot know of: those that run, and those that begin from now on.
-	begun := time.Now()
 	keep := make(map[ifstore.Key]bool, len(valid))
 	for _, key := range append(n.addingKeys(), valid...) {
 		keep[key] = true

@@ -127,7 +127,8 @@ func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Por
 	if known && have.Gen == iface.Gen {
 		return false, nil
 	}
-	unlock, ok := n.containers.tryLock(iface.ContainerID, nil)
+	have.Key = iface.Key // also when nothing is known of it
+	unlock, ok := n.lockToRestore(ctx, have)
 	if !ok {
 		return false, nil
 	}
@@ -185,6 +186,24 @@ func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Por
 		n.startRemoval(iface.Key, errors.New("a removal that an earlier process began"))
 	}
 	return true, nil
+}
+
+// lockToRestore takes the container's lock if nobody has it. For a row that was
+// replaced it asks a Sync to give way: the looks of Run and those who reconcile
+// may keep the same time, so that one would hold the lock at every try, and what
+// it looks for comes with the new row only.
+func (n *Network) lockToRestore(ctx context.Context, have ifstore.Interface) (unlock func(), ok bool) {
+	if unlock, ok = n.containers.tryLock(have.ContainerID, nil); ok || have.Gen == "" {
+		return unlock, ok
+	}
+	if have.State != ifstore.StateWaiting && have.State != ifstore.StateReady {
+		return nil, false
+	}
+	// Long enough for that; an Add or a Delete is not waited for.
+	soon, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	unlock, err := n.containers.lock(soon, have.ContainerID)
+	return unlock, err == nil
 }
 
 // adoptRow follows a row that was replaced behind our back: same interface,

@@ -294,3 +294,76 @@ func TestReconcileAgain(t *testing.T) {
 	}
 	wantNothingLeft(t, w, n)
 }
+
+// A look at a port that waits gives way to the Reconcile that brings the port's
+// new row: the two may come at the same moments for ever.
+func TestReconcileAdoptsARowThatIsBeingLookedAt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := podnettest.NewWorld()
+		n, err := podnet.New(w.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := mustAdd(t, n, "c1")
+		ports, _ := w.Bridge.Ports(t.Context())
+		w.Bridge.Remove(old.Name)
+		ports[0].Gen, ports[0].OFPort = "", 44
+		w.Bridge.Insert(ports[0])
+
+		var looks atomic.Int32
+		w.Bridge.Before("OFPort", func(ctx context.Context) error {
+			if looks.Add(1) > 1 {
+				return nil
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		look := make(chan []error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() { look <- n.Sync(ctx, []podnet.PortKey{{Name: old.Name}}) }()
+		synctest.Wait()
+		if err := n.Reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if errs := <-look; !errors.Is(errs[0], podnet.ErrBusy) {
+			t.Errorf("the look ended with %v, want that it gave way", errs)
+		}
+		if now := get(t, n, "c1"); now.Gen == old.Gen || now.OFPort != 44 {
+			t.Errorf("row %s on OpenFlow port %d, want the new row and 44", now.Gen, now.OFPort)
+		}
+		wantReady(t, w, n, "c1")
+	})
+}
+
+// Nor does it wait for an operation that holds on to its container.
+func TestReconcileDoesNotWaitForAnOperation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := podnettest.NewWorld()
+		n, err := podnet.New(w.Config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		old := mustAdd(t, n, "c1")
+		ports, _ := w.Bridge.Ports(t.Context())
+		w.Bridge.Remove(old.Name)
+		ports[0].Gen = ""
+		w.Bridge.Insert(ports[0])
+		w.Linker.Before("Check", func(ctx context.Context) error { return pause(ctx, time.Minute) })
+		ended := make(chan struct{})
+		go func() { defer close(ended); _ = n.Check(t.Context(), keyOf("c1")) }()
+		synctest.Wait()
+		begun := time.Now()
+		if err := n.Reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("Reconcile took %v", took)
+		}
+		<-ended
+		if err := n.Reconcile(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wantReady(t, w, n, "c1")
+	})
+}
