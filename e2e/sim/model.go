@@ -92,10 +92,11 @@ type eventLog struct {
 	life    map[int]int       // of the agent that sent it
 	ready   map[int]bool      // the record is ready
 	readyAt map[int]time.Time // when it was so last
+	created map[int]time.Time // of the life of the record that ready and readyAt tell of
 }
 
 func newEventLog(n *node, r *runtime) *eventLog {
-	return &eventLog{n: n, r: r, last: make(map[int]podnet.Event), life: make(map[int]int), ready: make(map[int]bool), readyAt: make(map[int]time.Time)}
+	return &eventLog{n: n, r: r, last: make(map[int]podnet.Event), life: make(map[int]int), ready: make(map[int]bool), readyAt: make(map[int]time.Time), created: make(map[int]time.Time)}
 }
 
 // What podnet.Config promises by default.
@@ -155,6 +156,12 @@ func (l *eventLog) watch(a *agent) {
 		}
 		for _, u := range changes {
 			c := l.n.index[u.Interface.Key.String()]
+			// An interface waits from the moment its ADD was asked for. While that ADD waits for
+			// the end of a DEL, the earlier interface may still be ready: that is no network of this one.
+			if created := u.Interface.Created; !created.Equal(l.created[c]) {
+				l.created[c], l.ready[c] = created, false
+				delete(l.readyAt, c)
+			}
 			ready := !u.Removed && u.Interface.State == ifstore.StateReady
 			if l.ready[c] && !ready {
 				l.readyAt[c] = time.Now()
@@ -180,16 +187,18 @@ func (l *eventLog) latest(c int) (e podnet.Event, life int, sure, ok bool) {
 func (r *runtime) added(c int) (earliest, latest time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// What was swept has no DEL; the calls before it are of an earlier life all the same.
+	calls := r.calls[c][r.swept[c]:]
 	deleted := false
-	for _, k := range r.calls[c] {
+	for _, k := range calls {
 		if k.kind != Add {
 			deleted = true
-		} else if deleted || latest.IsZero() || slices.ContainsFunc(r.calls[c], k.meets) {
+		} else if deleted || latest.IsZero() || slices.ContainsFunc(calls, k.meets) {
 			latest, deleted = k.at, false
 		}
 	}
 	del := math.MaxInt // when the last DEL began that surely had its effect
-	for _, k := range slices.Backward(r.calls[c]) {
+	for _, k := range slices.Backward(calls) {
 		switch {
 		case k.kind == Add && k.begun < del && (k.ended == 0 || k.ended > del):
 			earliest = k.at // it overlaps that DEL

@@ -23,6 +23,7 @@ type runtime struct {
 	mu    sync.Mutex
 	order int // counts beginnings and ends of calls
 	calls map[int][]*call
+	swept map[int]int // how many of them were made before the agent swept what a dead container left
 }
 
 // call is one ADD or DEL of a container.
@@ -34,7 +35,9 @@ type call struct {
 	cut          bool // its agent ended while it ran, or before what it left was over
 }
 
-func newRuntime(n *node) *runtime { return &runtime{n: n, calls: make(map[int][]*call)} }
+func newRuntime(n *node) *runtime {
+	return &runtime{n: n, calls: make(map[int][]*call), swept: make(map[int]int)}
+}
 
 // request is what an ADD of container c asks for. Two neighbours are sandboxes
 // of one Pod.
@@ -159,6 +162,14 @@ func (r *runtime) agentEnds() {
 			k.cut = k.cut || k.ended == 0 || k.err != nil
 		}
 	}
+}
+
+// sweptAway notes that the interface of c ended without a DEL. No call of c is
+// running.
+func (r *runtime) sweptAway(c int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.swept[c] = len(r.calls[c])
 }
 
 // quiet reports whether no call of c is running, and whether its interface was

@@ -96,8 +96,9 @@ func (r *run) compare() {
 		case !r.dead[c]:
 			n.breach("the interface of c%d must be %v; in the store: %t %s", c, f, is, record.State)
 		}
-		if !is {
+		if r.dead[c] && !is {
 			r.dead[c] = false
+			r.rt.sweptAway(c)
 		}
 		r.fates[c], r.from[c] = fate{present: is, absent: !is}, len(r.rt.calls[c])
 		if !is {
