@@ -97,7 +97,7 @@ func (r *run) compare() {
 			n.breach("the interface of c%d must be %v; in the store: %t %s", c, f, is, record.State)
 		}
 		if r.dead[c] && !is {
-			r.dead[c] = false
+			r.dead[c], r.rowless[c], r.crossed[c] = false, false, false // as with a DEL
 			r.rt.sweptAway(c)
 		}
 		r.fates[c], r.from[c] = fate{present: is, absent: !is}, len(r.rt.calls[c])
