@@ -149,3 +149,35 @@ func TestNoEventOnceDeleteHasBegun(t *testing.T) {
 		time.Sleep(time.Minute)
 	})
 }
+
+// A Pod that an earlier process told NetworkNotReady hears NetworkReady of the
+// next one, also when its port had flows once and its row is not marked waiting.
+func TestReadyIsToldAfterARestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := podnettest.NewWorld()
+		n, stop := podnettest.Start(t, w.Config())
+		mustAdd(t, n, "c1")
+		mustAdd(t, n, "c2")
+		lost := podnettest.HostName(keyOf("c1"))
+		w.Bridge.SetOFPort(lost, -1, "could not open network device (No such device)")
+		time.Sleep(50 * time.Second)
+		stop()
+		if events := w.Events(); len(events) != 1 || events[0].Type != podnet.NetworkNotReady {
+			t.Fatalf("events %+v, want NetworkNotReady of c1", events)
+		}
+		for range 2 { // the second restart finds nothing more to tell
+			n, stop = podnettest.Start(t, w.Config())
+			synctest.Wait()
+			if err := n.Replay(t.Context(), w.Flows.Replay); err != nil {
+				t.Fatal(err)
+			}
+			w.Bridge.SetOFPort(lost, 7, "")
+			time.Sleep(20 * time.Second)
+			wantReady(t, w, n, "c1")
+			if events := w.Events(); len(events) != 2 || events[1].Type != podnet.NetworkReady || events[1].Key != keyOf("c1") {
+				t.Errorf("events %+v, want NetworkReady of c1 once, after NetworkNotReady", events)
+			}
+			stop()
+		}
+	})
+}

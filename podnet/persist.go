@@ -30,6 +30,7 @@ const (
 	idIPAM      = "podnet-ipam"
 	idLeased    = "podnet-leased"    // "true": Config.Addresses holds the addresses
 	idState     = "podnet-state"     // "waiting": no flow was ever sent; "withdrawing": a removal has begun
+	idTold      = "podnet-told"      // "true": the Pod was told NetworkNotReady, and not yet NetworkReady
 	idAddresses = "podnet-addresses" // prefix[>gateway], comma-separated
 	idRoutes    = "podnet-routes"    // destination[>gateway][@mtu], comma-separated
 	idVLAN      = "podnet-vlan"

@@ -146,6 +146,9 @@ func (n *Network) restore(ctx context.Context, iface ifstore.Interface, port Por
 	}
 	var resumer Resumer
 	t := track{restored: true, asked: time.Now(), marked: port.ExternalIDs[idState]}
+	if port.ExternalIDs[idTold] != "" {
+		t.noted, t.openWait = iface.Gen, true
+	}
 	iface.State = ifstore.StateWaiting
 	switch {
 	case t.marked == string(ifstore.StateWaiting):

@@ -39,6 +39,7 @@ func (n *Network) Run(ctx context.Context) error {
 	loops.Go(func() { n.loopRemovals(ctx) })
 	loops.Go(func() { every(ctx, n.cfg.RetryInterval, func() { n.tellLate(ctx) }) })
 	loops.Go(func() { every(ctx, n.cfg.RetryInterval, func() { n.lookAtWaiting(ctx) }) })
+	loops.Go(func() { every(ctx, n.cfg.RetryInterval, func() { n.noteTold(ctx) }) })
 	loops.Go(func() {
 		n.sweep(ctx) // the first of two observations
 		every(ctx, n.cfg.SweepInterval, func() { n.sweep(ctx) })

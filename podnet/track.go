@@ -36,8 +36,9 @@ type track struct {
 	attempts  int       // looks of the present wait that ended without flows
 	told      time.Time // of the last NotReady event of this wait
 	toldCause string
-	openWait  bool // somebody was left waiting: Add returned without flows, or NotReady was told
-	announce  bool // flows have gone in after Add returned, and the neighbours have not been told
+	openWait  bool   // somebody was left waiting: Add returned without flows, or NotReady was told
+	noted     string // Gen of the row that says that NotReady was told; "": none does
+	announce  bool   // flows have gone in after Add returned, and the neighbours have not been told
 
 	absent time.Time // the container was first seen gone at this sweep; zero when it was there
 }
