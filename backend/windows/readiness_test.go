@@ -272,6 +272,8 @@ func TestNumberMayComeAnyTime(t *testing.T) {
 func TestNumberWithoutVNICIsNotTrusted(t *testing.T) {
 	inWinNode(t, nil, func(t *testing.T, n *winNode, network *podnet.Network) {
 		iface := add(t, network, "c1")
+		// The look that the new row's name began before the promise stood is over.
+		after(time.Millisecond)
 		key := podnet.PortKey{Name: iface.Name, Gen: iface.Gen}
 		if err := n.Bridge.SetType(t.Context(), key, "internal"); err != nil {
 			t.Fatal(err)
