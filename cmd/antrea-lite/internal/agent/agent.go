@@ -322,9 +322,6 @@ type wakeOnConnect struct {
 func (w wakeOnConnect) Connected(current bool) {
 	w.Observer.Connected(current)
 	if current {
-		select {
-		case w.wake <- struct{}{}:
-		default:
-		}
+		wake(w.wake)
 	}
 }

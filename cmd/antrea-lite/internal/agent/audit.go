@@ -87,15 +87,12 @@ func (a *agent) readyInterfaces() (ready []ifstore.Interface) {
 }
 
 // wakeOnReady tells of a new OpenFlow session, too.
-func wakeOnReady(o ofclient.Observer, wake chan struct{}) ofclient.Observer {
+func wakeOnReady(o ofclient.Observer, token chan struct{}) ofclient.Observer {
 	inner := o.Connected
 	o.Connected = func(connected, ready bool) {
 		inner(connected, ready)
 		if ready {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
+			wake(token)
 		}
 	}
 	return o

@@ -54,10 +54,7 @@ type keeper struct {
 
 // Wake asks for another look; it never blocks.
 func (k *keeper) Wake() {
-	select {
-	case k.wake <- struct{}{}:
-	default:
-	}
+	wake(k.wake)
 }
 
 // Run looks until ctx ends. An error that waiting cannot cure ends it.
