@@ -221,3 +221,57 @@ func TestNumberFromBeforeTheSwitchIsNotTaken(t *testing.T) {
 		readyWithin(t, network, iface, 100*time.Millisecond)
 	})
 }
+
+// The same when the switch had not looked at the row yet: its first number may
+// be the one of the earlier type, and the next thing that it finds an error.
+func TestFirstNumberAfterTheSwitchMayBeFromBefore(t *testing.T) {
+	setUp := func(n *winNode) { n.Bridge.Slow(true) }
+	inWinNode(t, setUp, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.vnics.set(iface.Name, true)
+		after(600 * time.Millisecond)
+		if got := typeChanges(n, iface); len(got) != 1 {
+			t.Fatalf("types written: %v", got)
+		}
+		n.Bridge.SetOFPort(iface.Name, 7, "")
+		after(100 * time.Millisecond)
+		if s, _ := state(network, iface); s != ifstore.StateWaiting {
+			t.Errorf("%v with a number that may be of type \"\"", s)
+		}
+		n.Bridge.SetOFPort(iface.Name, -1, "Invalid argument")
+		after(2 * time.Second)
+		n.Bridge.SetOFPort(iface.Name, 8, "")
+		readyWithin(t, network, iface, time.Second)
+		wantTold(t, n, iface, "NetworkReady: flows of interface c1/eth0 are installed on OpenFlow port 8")
+	})
+}
+
+// A nudge that gives the port a number half-way, because the switch can open
+// the device without its type too, is brought to its end all the same.
+func TestNudgedPortGetsItsTypeBack(t *testing.T) {
+	setUp := func(n *winNode) {
+		opens := n.Bridge.Opens
+		n.Bridge.Opens = func(p podnet.Port) error {
+			if p.Type == "" && n.vnics.has(p.Name) {
+				return nil
+			}
+			return opens(p)
+		}
+	}
+	inWinNode(t, setUp, func(t *testing.T, n *winNode, network *podnet.Network) {
+		iface := add(t, network, "c1")
+		n.vnics.set(iface.Name, true)
+		readyWithin(t, network, iface, 2*time.Second)
+		before := len(typeChanges(n, iface))
+		n.Bridge.SetOFPort(iface.Name, -1, "File exists")
+		after(time.Minute)
+		if s, cause := state(network, iface); s != ifstore.StateReady {
+			t.Errorf("%v, %q", s, cause)
+		}
+		if got := typeChanges(n, iface)[before:]; !slices.Equal(got, []string{`""`, `"internal"`}) {
+			t.Errorf("types written: %v", got)
+		}
+		del(t, network, iface)
+		nothingLeft(t, n)
+	})
+}

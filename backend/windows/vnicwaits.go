@@ -19,7 +19,7 @@ type vnicWait struct {
 	told    string    // by HNS, about the endpoint of a missing vNIC
 
 	opened time.Time         // when the type was switched last
-	old    int32             // the number of the port before that
+	old    int32             // the number of the port before that; 0: it had none yet
 	cause  *podnet.PortError // Open vSwitch's; nil: none
 	nudges int
 	due    time.Time // the next nudge
@@ -149,13 +149,14 @@ func (w *vnicWaits) switched(key podnet.PortKey, old int32, now time.Time) error
 }
 
 // settling returns an error while ovs-vswitchd may not have seen the switch of
-// the port's type yet: the row has no number, or the one it had. It wraps
-// podnet.ErrBusy: an earlier cause stands.
+// the port's type yet: the row has no number, or the one it had. A row that had
+// none may get one for the earlier type still, so its first says nothing. The
+// error wraps podnet.ErrBusy: an earlier cause stands.
 func (w *vnicWaits) settling(key podnet.PortKey, ofport int32, now time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	wait := w.waits[key]
-	if wait != nil && (ofport <= 0 || ofport == wait.old) && now.Before(wait.opened.Add(settleTime)) {
+	if wait != nil && (ofport <= 0 || wait.old == 0 || ofport == wait.old) && now.Before(wait.opened.Add(settleTime)) {
 		return fmt.Errorf("port %s: %w: its type has just been switched to %q", key.Name, podnet.ErrBusy, typeSwitched)
 	}
 	return nil

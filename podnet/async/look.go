@@ -27,7 +27,7 @@ func (r *Readiness) look(ctx context.Context, sink podnet.PortSink, names []podn
 	for i := range items {
 		switch it := &items[i]; {
 		case it.idle:
-		case it.promised && r.cfg.Prepare != nil && !r.isPrepared(it):
+		case r.cfg.Prepare != nil && (it.promised && !r.isPrepared(it) || r.isHalfCured(it)):
 			then = append(then, it)
 		default:
 			first = append(first, it)

@@ -48,7 +48,33 @@ func (r *Readiness) nudge(ctx context.Context, items []*item) {
 			failing = append(failing, it)
 		}
 	}
+	r.fails(failing)
 	r.outside(failing, func() { r.nudgeAll(ctx, failing) })
+}
+
+// fails starts the clocks of ports that have just come into error. An error
+// gets a moment to go by itself.
+func (r *Readiness) fails(items []*item) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, it := range items {
+		if r.nudges[it.key.Name] == nil {
+			r.nudges[it.key.Name] = &nudging{delay: r.cfg.NudgeMin, next: time.Now().Add(r.cfg.NudgeMin)}
+		}
+	}
+}
+
+// isHalfCured reports whether a port without a promise, which was in error, has
+// a number again before Prepare has found nothing missing. Prepare may cure an
+// error in two steps, and the first can be enough to get a number: Open vSwitch
+// opens many a device under type "" too. The second would take that number away.
+func (r *Readiness) isHalfCured(it *item) bool {
+	if it.promised || r.cfg.Accept != AcceptListed || r.accept(it.key.Name) != nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.nudges[it.key.Name] != nil
 }
 
 func (r *Readiness) nudgeAll(ctx context.Context, failing []*item) {
@@ -75,14 +101,13 @@ func (r *Readiness) nudgeAll(ctx context.Context, failing []*item) {
 	}
 }
 
-// nudgeDue reports whether it is time. An error gets a moment to go by itself.
+// nudgeDue reports whether it is time.
 func (r *Readiness) nudgeDue(name string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	n := r.nudges[name]
 	if n == nil {
-		n = &nudging{delay: r.cfg.NudgeMin, next: time.Now().Add(r.cfg.NudgeMin)}
-		r.nudges[name] = n
+		return false // cancelled meanwhile
 	}
 	if wait := time.Until(n.next); wait > 0 {
 		r.queue.AddAfter(podnet.PortKey{Name: name}, wait)

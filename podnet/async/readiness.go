@@ -50,7 +50,8 @@ type Config struct {
 	// is switched). It is called for all that wait at once, must be idempotent
 	// and gives one result per key; an error is the cause that Late reports.
 	// Once it has succeeded for a port it is called for that port again only when Open
-	// vSwitch cannot open its device, the port is down or, under AcceptListed, the session does not list it.
+	// vSwitch cannot open its device, from then on until it succeeds, when the port is
+	// down or, under AcceptListed, when the session does not list it.
 	Prepare func(ctx context.Context, keys []podnet.PortKey) []error
 	// OFPort, if set, tells what OVSDB says of a port that the rule refuses:
 	// OFPort of podnet.Bridge. Its error is the better cause, and nudges depend on it,
