@@ -93,8 +93,12 @@ func (r *Readiness) isPrepared(it *item) bool {
 func (r *Readiness) sync(ctx context.Context, sink podnet.PortSink, items []*item) {
 	var due []*item
 	for _, it := range items {
-		if it.promised {
+		switch {
+		case it.promised:
 			it.err = r.explained(ctx, it.key, r.accept(it.key.Name))
+		case r.promisedMeanwhile(it.key.Name):
+			// This attempt began before Begin, and a bare name goes round the rule.
+			it.err = fmt.Errorf("port %s: %w: it was promised a moment ago", it.key.Name, podnet.ErrBusy)
 		}
 		if it.err == nil {
 			due = append(due, it)
@@ -104,6 +108,12 @@ func (r *Readiness) sync(ctx context.Context, sink podnet.PortSink, items []*ite
 		return
 	}
 	give(due, sink.Sync(ctx, keysOf(due)))
+}
+
+func (r *Readiness) promisedMeanwhile(name string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.promises[name] != nil
 }
 
 // give hands out one result per item. A missing one is no success: a promise

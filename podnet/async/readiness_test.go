@@ -311,3 +311,26 @@ func TestRunEndsWithItsWatch(t *testing.T) {
 		}
 	})
 }
+
+// A row's name may be reported before Begin. The attempt that this has begun
+// must not put flows in by the bare name, for which there is no rule.
+func TestPromiseMadeDuringAnAttempt(t *testing.T) {
+	var promise func()
+	cfg := async.Config{
+		Accept:  async.AcceptListed,
+		Prepare: func(_ context.Context, keys []podnet.PortKey) []error { return make([]error, len(keys)) },
+		Ports: func(string) (async.PortState, bool) {
+			promise()
+			return async.PortState{}, false
+		},
+	}
+	bubble(t, cfg, func(t *testing.T, r *async.Readiness, s *sink, events names) {
+		promise = sync.OnceFunc(func() { begin(t, r, key(1)) })
+		events <- []string{key(1).Name}
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if syncs, _ := s.seen(); len(syncs) > 0 {
+			t.Errorf("synced %v, which the session does not list", syncs)
+		}
+	})
+}
