@@ -35,7 +35,7 @@ const (
 	CodePort       = 104 // Open vSwitch refuses the port or its flows
 	CodeDelegated  = 105 // the delegated IPAM plugin failed
 	CodeInterrupt  = 106 // the plugin was told to stop by a signal
-	CodePodIsOther = 107 // another sandbox of the same Pod, or a DEL, overtook this ADD
+	CodePodIsOther = 107 // another sandbox of the same Pod or a DEL overtook this ADD, or the Pod is gone
 )
 
 // Error is the body of every answer that is not 200.

@@ -307,7 +307,7 @@ func (a *agent) pageHandler() http.Handler {
 // socketHandler serves the CNI verbs and the questions of the sub-commands.
 func (a *agent) socketHandler() http.Handler {
 	mux := http.NewServeMux()
-	cniserver.New(cniserver.Config{Network: &cniNetwork{net: a.net, pods: newPods(a.net)}, Gate: a, Observe: a.metrics.Call}).Register(mux)
+	cniserver.New(cniserver.Config{Network: &cniNetwork{net: a.net, pods: newPods(a.net), cluster: a.cluster}, Gate: a, Observe: a.metrics.Call}).Register(mux)
 	a.registerQueries(mux)
 	return mux
 }

@@ -29,6 +29,7 @@ type cluster struct {
 	others     *peerList
 	events     *kube.Recorder
 	conditions *kube.Conditions
+	lifetimes  *kube.Lifetimes
 }
 
 // joinCluster asks for this node's ranges and returns the settings that follow
@@ -64,7 +65,10 @@ func joinCluster(ctx context.Context, conf *config.Config, store *ifstore.Store,
 	c.nodes = kube.NewNodes(client, k.NodeName)
 	c.others = newPeerList(ctx, peersFile(conf), node.PodCIDRs)
 	c.events = kube.NewRecorder(client, k.NodeName)
-	c.conditions, err = kube.NewConditions(client, c.pods, store.ByPod)
+	if c.conditions, err = kube.NewConditions(client, c.pods, store.ByPod); err != nil {
+		return nil, config.Node{}, err
+	}
+	c.lifetimes, err = kube.NewLifetimes(c.pods)
 	return c, node, err
 }
 
@@ -103,6 +107,14 @@ func (c *cluster) Event(ctx context.Context, e podnet.Event) {
 	}
 	c.events.Event(ctx, e)
 	c.conditions.Event(ctx, e)
+}
+
+// bind returns a context that ends when the Pod has left the API server.
+func (c *cluster) bind(ctx context.Context, pod ifstore.Pod) (bound context.Context, stop func()) {
+	if c == nil || pod.Name == "" {
+		return ctx, func() {}
+	}
+	return c.lifetimes.Bind(ctx, pod)
 }
 
 // fanOut passes events on to both.
@@ -221,6 +233,7 @@ func (a *agent) clusterParts(part func(string, func(context.Context) error)) err
 	part("ready file", a.touchReady)
 	part("events of the API", c.events.Run)
 	part("Pod conditions", c.conditions.Run)
+	part("Pod lifetimes", c.lifetimes.Run)
 	part("Pod updates", func(ctx context.Context) error { return c.feed(ctx, a.net.Updates()) })
 	part("uplink watch", a.watchUplink)
 	part("other nodes", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.others.Run) })

@@ -49,8 +49,9 @@ type pods interface {
 
 // cniNetwork is podnet for the CNI server: it keeps GC within one CNI network.
 type cniNetwork struct {
-	net  *podnet.Network
-	pods pods
+	net     *podnet.Network
+	pods    pods
+	cluster *cluster // its Pods end ADDs that wait
 
 	// starting is held by a GC, and shared for the moment in which an ADD
 	// begins: a GC keeps the ADDs that run, and none begins unseen by it.
@@ -63,6 +64,8 @@ type cniNetwork struct {
 func (n *cniNetwork) Add(ctx context.Context, network string, req podnet.Request) (ifstore.Interface, error) {
 	n.count(req.Key, 1)
 	defer n.count(req.Key, -1)
+	ctx, stop := n.cluster.bind(ctx, req.Pod)
+	defer stop()
 	return n.pods.Add(context.WithValue(ctx, networkKey{}, network), req)
 }
 

@@ -52,7 +52,7 @@ func classify(err error) class {
 	case errors.Is(err, ipam.ErrNoAddress):
 		return class{cniapi.CodeAddress, "`antrea-lite status` shows how full the ranges are"}
 	case errors.Is(err, podnet.ErrOvertaken):
-		return class{cniapi.CodePodIsOther, "nothing is left of it; the newer call counts"}
+		return class{cniapi.CodePodIsOther, "nothing is left of it; a newer call counts, or the Pod is gone"}
 	case errors.Is(err, podnet.ErrBadRequest):
 		return class{cniapi.CodeConfig, "correct the network configuration or what the runtime passes"}
 	case errors.Is(err, podnet.ErrNoDevice):
