@@ -19,6 +19,7 @@ import (
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/health"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/ipam"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/level"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/metrics"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/nodenet"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/single"
@@ -79,19 +80,8 @@ func Run(ctx context.Context, conf *config.Config, node config.Node, version str
 		}
 		defer page.Close()
 	}
-	a := &agent{conf: conf, node: node, version: version, started: time.Now(), store: ifstore.New(), dbWake: make(chan struct{}, 1), ofWake: make(chan struct{}, 1)}
-	if conf.Kubernetes.NodeName != "" {
-		if a.cluster, a.node, err = joinCluster(ctx, conf, a.store, version); err != nil {
-			return err
-		}
-	}
-	if a.leases, err = ipam.New(ctx, ipam.Config{Dir: conf.StateDir, Network: conf.Bridge, Ranges: ranges(a.node), BootID: bootID()}); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, a.leases.Close()) }()
-	if err := a.compose(); err != nil {
-		return err
-	}
+	a := &agent{conf: conf, node: node, version: version, started: time.Now(), metrics: metrics.New(version), store: ifstore.New(),
+		dbWake: make(chan struct{}, 1), ofWake: make(chan struct{}, 1)}
 	return a.run(ctx, listener, page)
 }
 
@@ -110,9 +100,22 @@ func ranges(node config.Node) []ipam.Range {
 	return out
 }
 
-// compose makes the parts and connects them; nothing runs yet.
+// make joins the cluster, if there is one, and makes the parts, with what the Node
+// says; nothing runs yet.
+func (a *agent) make(ctx context.Context, joining *joining) (err error) {
+	if a.conf.Kubernetes.NodeName != "" {
+		if a.cluster, a.node, err = joinCluster(ctx, a.conf, a.store, a.version, joining.say); err != nil {
+			return err
+		}
+	}
+	if a.leases, err = ipam.New(ctx, ipam.Config{Dir: a.conf.StateDir, Network: a.conf.Bridge, Ranges: ranges(a.node), BootID: bootID()}); err != nil {
+		return err
+	}
+	return a.compose()
+}
+
+// compose makes the parts and connects them.
 func (a *agent) compose() (err error) {
-	a.metrics = metrics.New(a.version)
 	a.events = newPodEvents(a.metrics)
 	db := OVSDB(a.conf)
 	db.Observer = wakeOnConnect{a.metrics.OVSDB(), a.dbWake}
@@ -147,9 +150,9 @@ func (a *agent) compose() (err error) {
 	for i, p := range a.node.PodCIDRs {
 		addresses[i] = netip.PrefixFrom(a.node.Gateways[i], p.Bits())
 	}
-	a.keeper = &keeper{ovs: a.ovs, flows: a.flows, bridgeName: a.conf.Bridge, cidrs: a.node.PodCIDRs, period: time.Duration(a.conf.SyncPeriod),
-		conf: gateway.Config{Name: a.conf.Gateway.Name, MTU: a.conf.MTU, Addresses: addresses},
-		wake: make(chan struct{}, 1), numbered: make(chan struct{})}
+	a.keeper = &keeper{ovs: a.ovs, flows: a.flows, bridgeName: a.conf.Bridge, cidrs: a.node.PodCIDRs, loop: level.New(time.Duration(a.conf.SyncPeriod)),
+		conf:     gateway.Config{Name: a.conf.Gateway.Name, MTU: a.conf.MTU, Addresses: addresses},
+		numbered: make(chan struct{})}
 	if a.cluster != nil {
 		a.composeCluster()
 	}
@@ -157,14 +160,18 @@ func (a *agent) compose() (err error) {
 		return err
 	}
 	parts := []health.Part{
-		{Name: "ovsdb", Check: a.checkOVSDB},
-		{Name: "gateway", Check: a.keeper.check, Limits: true},
-		{Name: "interfaces", Check: a.Started},
-		{Name: "openflow", Check: a.checkOpenFlow, Limits: true},
+		{Name: "ovsdb", Check: a.checkOVSDB, Remedy: remedyOVS},
+		{Name: "gateway", Check: a.keeper.check, Limits: true, Remedy: remedyOVS},
+		{Name: "interfaces", Check: a.Started, Remedy: remedyOVS},
+		{Name: "openflow", Check: a.checkOpenFlow, Limits: true, Remedy: remedyOVS},
+	}
+	if a.cluster != nil {
+		// A node that cannot be reached is no reason to take no Pods here.
+		parts = append(parts, health.Part{Name: "other nodes", Check: a.checkOthers, Advises: true, Remedy: "the agent looks again every few seconds"})
 	}
 	for _, h := range a.host {
 		if h.check != nil {
-			parts = append(parts, health.Part{Name: h.name, Check: h.check})
+			parts = append(parts, health.Part{Name: h.name, Check: h.check, Remedy: remedyOVS})
 		}
 	}
 	a.health = health.New(parts...)
@@ -178,14 +185,19 @@ func (a *agent) replay(ctx context.Context, conn *ofclient.Conn) error {
 	})
 }
 
-// run runs the parts. The CNI server ends first, while its calls can still
-// reach Open vSwitch; then the rest.
-func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
+// run runs the parts. The CNI socket and the page are served from the first moment
+// on: a node that waits for its API server is alive, and says what it waits for.
+// The CNI server ends first, while its calls can still reach Open vSwitch; then
+// the rest.
+func (a *agent) run(ctx context.Context, listener, page net.Listener) (err error) {
 	boot, err := bootStamp(a.conf)
 	if err != nil {
 		return err
 	}
 	conf := newCNIConf(a.conf, boot)
+	if err := conf.removeOld(); err != nil {
+		return err
+	}
 	base, stopBase := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopBase()
 	group, base := errgroup.WithContext(base)
@@ -202,6 +214,39 @@ func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
 			return nil
 		})
 	}
+	joining := newJoining(a)
+	calls, pages := newHandoff(joining.socketHandler()), newHandoff(joining.pageHandler())
+	group.Go(func() error {
+		defer stopBase()
+		return serve(serving, listener, calls)
+	})
+	if page != nil {
+		part("health page", func(ctx context.Context) error { return serve(ctx, page, pages) })
+	}
+	klog.FromContext(ctx).Info("Agent started", "version", a.version, "pid", os.Getpid(), "bridge", a.conf.Bridge, "socket", a.conf.CNISocket)
+	err = a.make(serving, joining)
+	if a.leases != nil {
+		defer func() { err = errors.Join(err, a.leases.Close()) }()
+	}
+	if err == nil {
+		err = a.startParts(part, conf)
+	}
+	if err == nil {
+		calls.set(a.socketHandler())
+		pages.set(a.pageHandler(a.health))
+	} else if serving.Err() != nil {
+		err = nil // told to end, or a server failed, which the group tells
+	}
+	if err != nil {
+		stopServing()
+	}
+	err = errors.Join(err, group.Wait())
+	klog.FromContext(ctx).Info("Agent ended", "err", err)
+	return err
+}
+
+// startParts starts what a.make made.
+func (a *agent) startParts(part func(string, func(context.Context) error), conf *cniConf) error {
 	part("ovsdb", a.ovs.Run)
 	part("bridge and gateway", a.keeper.Run)
 	part("gateway watch", a.keeper.watchKernel)
@@ -218,24 +263,10 @@ func (a *agent) run(ctx context.Context, listener, page net.Listener) error {
 	part("audit", a.audit)
 	part("events", a.events.Run)
 	part("network", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.net.Run) })
-	if err := a.clusterParts(part); err != nil {
-		stopBase()
-		return errors.Join(err, group.Wait())
-	}
-	if page != nil {
-		part("health page", func(ctx context.Context) error { return serve(ctx, page, a.pageHandler()) })
-	}
 	if a.conf.CNIConfDir != "" {
 		part("CNI configuration", func(ctx context.Context) error { return a.announce(ctx, conf) })
 	}
-	group.Go(func() error {
-		defer stopBase()
-		return serve(serving, listener, a.socketHandler())
-	})
-	klog.FromContext(ctx).Info("Agent started", "version", a.version, "pid", os.Getpid(), "bridge", a.conf.Bridge, "socket", a.conf.CNISocket)
-	err = group.Wait()
-	klog.FromContext(ctx).Info("Agent ended", "err", err)
-	return err
+	return a.clusterParts(part)
 }
 
 // after runs next once ready is closed.
@@ -280,9 +311,6 @@ func (a *agent) restore(ctx context.Context) error {
 
 // announce installs the CNI configuration file once the agent is ready.
 func (a *agent) announce(ctx context.Context, conf *cniConf) error {
-	if err := conf.removeOld(); err != nil {
-		return err
-	}
 	tick := time.NewTicker(retryMin)
 	defer tick.Stop()
 	for a.health.Ready() != nil || a.others != nil && !a.others.Looked() {
@@ -296,11 +324,11 @@ func (a *agent) announce(ctx context.Context, conf *cniConf) error {
 }
 
 // pageHandler serves the pages on loopback.
-func (a *agent) pageHandler() http.Handler {
+func (a *agent) pageHandler(h *health.Health) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())
-	mux.HandleFunc("GET /healthz", a.health.Healthz)
-	mux.HandleFunc("GET /readyz", a.health.Readyz)
+	mux.HandleFunc("GET /healthz", h.Healthz)
+	mux.HandleFunc("GET /readyz", h.Readyz)
 	return mux
 }
 

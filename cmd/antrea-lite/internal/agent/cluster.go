@@ -33,15 +33,15 @@ type cluster struct {
 }
 
 // joinCluster asks for this node's ranges and returns the settings that follow
-// from them. It waits for the ranges as long as it takes.
-func joinCluster(ctx context.Context, conf *config.Config, store *ifstore.Store, version string) (*cluster, config.Node, error) {
+// from them. It waits for the ranges as long as it takes, and tells say why.
+func joinCluster(ctx context.Context, conf *config.Config, store *ifstore.Store, version string, say func(error)) (*cluster, config.Node, error) {
 	k := conf.Kubernetes
 	client, err := kube.Connect(k.Kubeconfig, "antrea-lite/"+version)
 	if err != nil {
 		return nil, config.Node{}, err
 	}
 	c := &cluster{}
-	if c.self, err = kube.OwnNode(ctx, client, k.NodeName, filepath.Join(conf.StateDir, "node.json")); err != nil {
+	if c.self, err = kube.OwnNode(ctx, client, k.NodeName, filepath.Join(conf.StateDir, "node.json"), say); err != nil {
 		return nil, config.Node{}, err
 	}
 	if len(conf.PodCIDRs) > 0 {
@@ -156,7 +156,7 @@ func (p prober) Alive(ctx context.Context, iface ifstore.Interface) (bool, error
 // composeCluster makes what joins this node to the others.
 func (a *agent) composeCluster() {
 	encap := a.conf.Traffic.Mode == config.Encap
-	a.others = nodenet.New(nodenet.Config{Encap: encap, Gateway: a.conf.Gateway.Name, Own: a.node.PodCIDRs, MTU: a.conf.MTU,
+	a.others = nodenet.New(nodenet.Config{Encap: encap, Outer6: outer6(a.cluster.self), Gateway: a.conf.Gateway.Name, Own: a.node.PodCIDRs, MTU: a.conf.MTU,
 		Masquerade: !a.conf.Traffic.NoMasquerade, Period: time.Duration(a.conf.SyncPeriod)}, a.cluster.peers)
 	a.keeper.changed = a.others.Wake
 	if encap {
@@ -263,6 +263,19 @@ func (c *cluster) peers() ([]kube.Node, bool) {
 		return c.others.get(), false
 	}
 	return c.others.set(c.nodes.Peers()), true
+}
+
+// shownFaults is how many nodes that cannot be reached are named: in a large
+// cluster one broken router makes it hundreds.
+const shownFaults = 10
+
+// checkOthers tells which other nodes cannot be reached, and why.
+func (a *agent) checkOthers() error {
+	faults := slices.Concat(a.others.Faults(), a.cluster.others.leftOut())
+	if n := len(faults) - shownFaults; n > 0 {
+		faults = append(faults[:shownFaults:shownFaults], fmt.Errorf("and %d more of the kind", n))
+	}
+	return errors.Join(faults...)
 }
 
 // wake puts a token into a channel that holds one.

@@ -73,6 +73,9 @@ func (c *cniConf) path() string { return filepath.Join(c.dir, confName) }
 // socket: until we are ready it would send Pods to a node that is not set up. A
 // file of this boot stays, whatever else is in it.
 func (c *cniConf) removeOld() error {
+	if c.dir == "" {
+		return nil
+	}
 	b, err := os.ReadFile(c.path())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

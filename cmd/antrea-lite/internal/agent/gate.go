@@ -23,6 +23,9 @@ func (a *agent) Started() error {
 // Ready implements cniserver.Gate.
 func (a *agent) Ready() *cniapi.Error { return a.health.Ready() }
 
+// remedyOVS goes with every state of Open vSwitch that is not well.
+const remedyOVS = "the agent goes on trying; see that ovsdb-server and ovs-vswitchd run and the endpoints are right"
+
 func (a *agent) checkOVSDB() error {
 	s := a.ovs.Status()
 	return link(s.Connected, "OVSDB at "+a.conf.OVSDB, s.LastError)

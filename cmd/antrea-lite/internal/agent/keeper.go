@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/gateway"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/level"
 	"github.com/antrea-lite/podnet/ofclient/podflows"
 	"github.com/antrea-lite/podnet/podnet"
 	"github.com/antrea-lite/podnet/vswitch"
@@ -22,8 +23,9 @@ const (
 	gatewayOwner = "antrea-lite-gateway"
 
 	ensureTime = 20 * time.Second // for one attempt
-	retryMin   = 200 * time.Millisecond
-	retryMax   = 5 * time.Second
+	// retryMin and retryMax are the pauses of what is watched anew.
+	retryMin = 200 * time.Millisecond
+	retryMax = 5 * time.Second
 )
 
 // keeper keeps the bridge and the gateway as configured: at the start, whenever
@@ -34,10 +36,9 @@ type keeper struct {
 	conf       gateway.Config
 	bridgeName string
 	cidrs      []netip.Prefix
-	period     time.Duration
 	tunnel     *tunnel // nil: Pods of other nodes are reached through the gateway
 
-	wake     chan struct{} // one token: look again
+	loop     *level.Loop
 	changed  func()        // the gateway was made anew, or went down for a moment: its routes are gone; nil: nobody has any
 	numbered chan struct{} // closed once the pipeline knows the gateway
 
@@ -48,70 +49,21 @@ type keeper struct {
 	ofport uint32         // 0: there is no gateway, or nothing is known of it yet
 	known  bool           // bridge and gateway have been well once
 	node   *podflows.Node // as last set
-	err    error          // why the last attempt failed; nil when all is well
-	looked bool           // an attempt has ended
 }
 
 // Wake asks for another look; it never blocks.
-func (k *keeper) Wake() {
-	wake(k.wake)
-}
+func (k *keeper) Wake() { k.loop.Wake() }
 
 // Run looks until ctx ends. An error that waiting cannot cure ends it.
 func (k *keeper) Run(ctx context.Context) error {
 	log := klog.FromContext(ctx)
-	pause := retryMin
-	for {
-		err := k.ensure(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if k.remember(err) {
-			if err != nil {
-				log.Info("Bridge and gateway are not as they have to be yet", "why", err)
-			} else {
-				log.Info("Bridge and gateway are as they have to be", "gateway", k.conf.Name)
-			}
-		}
-		next := k.period
+	return k.loop.Run(ctx, k.ensure, func(err error) {
 		if err != nil {
-			if fatal(err) {
-				return err
-			}
-			next, pause = pause, min(2*pause, retryMax)
+			log.Info("Bridge and gateway are not as they have to be yet", "why", err)
 		} else {
-			pause = retryMin
+			log.Info("Bridge and gateway are as they have to be", "gateway", k.conf.Name)
 		}
-		timer := time.NewTimer(next)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil
-		case <-k.wake:
-			timer.Stop()
-		case <-timer.C:
-		}
-	}
-}
-
-// remember keeps the outcome and reports whether it differs from the last one,
-// so that a fault that lasts is logged once.
-func (k *keeper) remember(err error) (news bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	news = !k.looked || (err == nil) != (k.err == nil) || err != nil && err.Error() != k.err.Error()
-	k.err, k.looked = err, true
-	return news
-}
-
-// permanentError is a fault that only a human can cure.
-type permanentError struct{ error }
-
-func (e permanentError) Unwrap() error { return e.error }
-
-func fatal(err error) bool {
-	var p permanentError
-	return errors.As(err, &p)
+	})
 }
 
 // passing tells whether an error of Open vSwitch may go away by waiting.
@@ -128,12 +80,12 @@ func (k *keeper) ensure(ctx context.Context) error {
 		return err
 	}
 	if err := OVSTooOld(info); err != nil {
-		return permanentError{err}
+		return level.Permanent(err)
 	}
 	bridge, err := k.ovs.EnsureBridge(ctx)
 	if err != nil {
 		if !passing(err) {
-			err = permanentError{err}
+			err = level.Permanent(err)
 		}
 		return err
 	}
@@ -142,7 +94,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 		return err
 	}
 	if foreign := podnet.AntreaPorts(ports); len(foreign) > 0 {
-		return permanentError{fmt.Errorf("bridge %s has Pods of another manager, for example port %s: stop that one and delete its bridge, or choose another with --bridge", k.bridgeName, foreign[0])}
+		return level.Permanent(fmt.Errorf("bridge %s has Pods of another manager, for example port %s: stop that one and delete its bridge, or choose another with --bridge", k.bridgeName, foreign[0]))
 	}
 	if k.conf.Name == "" {
 		k.keep(info, bridge, gateway.State{}, 0)
@@ -151,7 +103,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	key, err := k.ovs.EnsureInternalPort(ctx, k.conf.Name, gateway.NewMAC(), map[string]string{"podnet-owner": gatewayOwner, "antrea-type": "gateway"})
 	if err != nil {
 		if errors.Is(err, podnet.ErrPortExists) {
-			err = permanentError{err}
+			err = level.Permanent(err)
 		}
 		return fmt.Errorf("gateway: %w", err)
 	}
@@ -235,10 +187,10 @@ func (k *keeper) tell(ctx context.Context, ofport uint32, state gateway.State, e
 func (k *keeper) check() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.err == nil && !k.known {
-		return errors.New("nothing has been heard of Open vSwitch yet")
+	if err, _ := k.loop.Last(); err != nil || k.known {
+		return err
 	}
-	return k.err
+	return errors.New("nothing has been heard of Open vSwitch yet")
 }
 
 // watch wakes the keeper when the kernel tells of a change of the gateway, or

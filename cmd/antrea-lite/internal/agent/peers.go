@@ -2,7 +2,7 @@ package agent
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"net/netip"
 	"path/filepath"
 	"reflect"
@@ -25,7 +25,7 @@ type peerList struct {
 
 	mu   sync.Mutex
 	last []kube.Node
-	said string // why nodes are left out
+	odd  []error // why nodes, ranges or addresses are left out
 }
 
 // peersFile dies with the boot, as what it tells may be old by then.
@@ -48,20 +48,24 @@ func (p *peerList) get() []kube.Node {
 	return p.last
 }
 
+// leftOut returns why nodes, ranges or addresses of the last list are left out.
+func (p *peerList) leftOut() []error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.odd
+}
+
 // set takes what the API server has listed, returns what of it makes sense and
 // keeps that for the next process.
 func (p *peerList) set(nodes []kube.Node, bad []error) []kube.Node {
 	sound, odd := nodenet.Sound(p.own, nodes)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	why := ""
-	if err := errors.Join(append(bad, odd...)...); err != nil {
-		why = err.Error()
-	}
-	if why != p.said {
-		p.said = why
+	odd = append(bad, odd...)
+	if why := fmt.Sprint(odd); why != fmt.Sprint(p.odd) {
 		klog.Background().Info("Ranges or addresses of nodes that are left out have changed", "now", why)
 	}
+	p.odd = odd
 	if reflect.DeepEqual(sound, p.last) {
 		return p.last
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/api"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/health"
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/ofclient/ofp"
@@ -106,16 +107,21 @@ func (a *agent) status(w http.ResponseWriter, r *http.Request) {
 	write(w, http.StatusOK, out)
 }
 
-// check tells what only the running agent can find out.
-func (a *agent) check(w http.ResponseWriter, r *http.Request) {
-	var out []api.Finding
-	for _, s := range a.health.States() {
+// findings words the states of the parts.
+func findings(h *health.Health) (out []api.Finding) {
+	for _, s := range h.States() {
 		f := api.Finding{Level: api.OK, What: "agent: " + s.Name, Found: "well"}
 		if !s.OK {
-			f.Level, f.Found, f.Remedy = api.Fail, s.Reason, "the agent goes on trying; see that ovsdb-server and ovs-vswitchd run and the endpoints are right"
+			f.Level, f.Found, f.Remedy = api.Fail, s.Reason, s.Remedy
 		}
 		out = append(out, f)
 	}
+	return out
+}
+
+// check tells what only the running agent can find out.
+func (a *agent) check(w http.ResponseWriter, r *http.Request) {
+	out := findings(a.health)
 	usage, err := a.leases.Usage(r.Context())
 	if err == nil {
 		for _, u := range usage {

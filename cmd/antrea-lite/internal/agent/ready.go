@@ -58,6 +58,9 @@ func bootStamp(conf *config.Config) (string, error) {
 		return "", fmt.Errorf("state directory: %w", err)
 	}
 	stamp := boot + "/" + rand.Text()
+	if err := os.MkdirAll(conf.StateDir, 0o755); err != nil {
+		return "", fmt.Errorf("state directory: %w", err)
+	}
 	if err := os.WriteFile(path, []byte(stamp), 0o644); err != nil {
 		return "", fmt.Errorf("state directory: %w", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/level"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/nodenet"
 	"github.com/antrea-lite/podnet/ofclient/podflows"
 	"github.com/antrea-lite/podnet/podnet"
@@ -38,8 +39,8 @@ func (t *tunnel) checkUplink(ctx context.Context, ovs *vswitch.Client) error {
 		return err
 	}
 	if bridge == "" {
-		return permanentError{fmt.Errorf("traffic.mode encap on the userspace datapath: interface %s, which has the node's address, is no port that Open vSwitch makes, and the tunnel's packets would all be dropped: "+
-			"make a bridge of datapath_type netdev, put %s into it and move the address to the bridge's own interface; or use datapath system, or traffic.mode noEncap", uplink.Name, uplink.Name)}
+		return level.Permanent(fmt.Errorf("traffic.mode encap on the userspace datapath: interface %s, which has the node's address, is no port that Open vSwitch makes, and the tunnel's packets would all be dropped: "+
+			"make a bridge of datapath_type netdev, put %s into it and move the address to the bridge's own interface; or use datapath system, or traffic.mode noEncap", uplink.Name, uplink.Name))
 	}
 	return nil
 }
@@ -66,7 +67,7 @@ func (k *keeper) ensureTunnel(ctx context.Context) (podflows.Tunnel, error) {
 	key, err := k.ovs.EnsureTunnelPort(ctx, k.tunnel.port)
 	if err != nil {
 		if errors.Is(err, podnet.ErrPortExists) {
-			err = permanentError{err}
+			err = level.Permanent(err)
 		}
 		return podflows.Tunnel{}, err
 	}

@@ -12,13 +12,18 @@ import (
 	"github.com/antrea-lite/podnet/cmd/internal/cniapi"
 )
 
-// Part is one thing that must be well before an ADD can be served.
+// Part is one thing that must be well before an ADD can be served, or that an
+// operator should know of.
 type Part struct {
 	Name string
 	// Check returns nil or why the part is not well. It must not block.
 	Check func() error
 	// Limits tells that existing containers suffer, too, while the part is not well (STATUS code 51).
 	Limits bool
+	// Advises tells that the part is shown and keeps the agent from nothing.
+	Advises bool
+	// Remedy is what an operator can do, where the reason does not say it.
+	Remedy string
 }
 
 // State is the state of a part at one moment.
@@ -26,6 +31,9 @@ type State struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
+	Remedy string `json:"remedy,omitempty"`
+	// Advises: the agent is ready all the same.
+	Advises bool `json:"advises,omitempty"`
 
 	limits bool
 }
@@ -40,9 +48,10 @@ func New(parts ...Part) *Health { return &Health{parts: parts} }
 func (h *Health) States() []State {
 	out := make([]State, len(h.parts))
 	for i, p := range h.parts {
-		out[i] = State{Name: p.Name, OK: true, limits: p.Limits}
+		out[i] = State{Name: p.Name, OK: true, Advises: p.Advises, limits: p.Limits}
 		if err := p.Check(); err != nil {
-			out[i].OK, out[i].Reason = false, err.Error()
+			// Joined errors have lines; a state is one.
+			out[i].OK, out[i].Reason, out[i].Remedy = false, strings.ReplaceAll(err.Error(), "\n", "; "), p.Remedy
 		}
 	}
 	return out
@@ -53,7 +62,7 @@ func (h *Health) Ready() *cniapi.Error {
 	e := &cniapi.Error{Code: cniapi.CodeUnavailable, Details: "`antrea-lite check` on the node says what to do"}
 	var reasons []string
 	for _, s := range h.States() {
-		if s.OK {
+		if s.OK || s.Advises {
 			continue
 		}
 		if s.limits {
@@ -79,7 +88,7 @@ func (h *Health) Healthz(w http.ResponseWriter, r *http.Request) {
 func (h *Health) Readyz(w http.ResponseWriter, r *http.Request) {
 	states, status := h.States(), http.StatusOK
 	for _, s := range states {
-		if !s.OK {
+		if !s.OK && !s.Advises {
 			status = http.StatusServiceUnavailable
 		}
 	}
@@ -100,9 +109,12 @@ func (h *Health) write(w http.ResponseWriter, r *http.Request, status int, state
 	}
 	var b strings.Builder
 	for _, s := range states {
-		if s.OK {
+		switch {
+		case s.OK:
 			fmt.Fprintf(&b, "[+] %s: ok\n", s.Name)
-		} else {
+		case s.Advises:
+			fmt.Fprintf(&b, "[!] %s: %s\n", s.Name, s.Reason)
+		default:
 			fmt.Fprintf(&b, "[-] %s: %s\n", s.Name, s.Reason)
 		}
 	}

@@ -59,3 +59,20 @@ func TestStates(t *testing.T) {
 		}
 	}
 }
+
+// What only advises is shown, with every line of its reason, and keeps nobody from anything.
+func TestAdvice(t *testing.T) {
+	h := New(Part{Name: "ovsdb", Check: func() error { return nil }},
+		Part{Name: "other nodes", Check: func() error { return errors.Join(errors.New("n2 is far"), errors.New("n3 is far")) }, Advises: true, Remedy: "bring them near"})
+	if e := h.Ready(); e != nil {
+		t.Errorf("not ready: %v", e)
+	}
+	w := httptest.NewRecorder()
+	h.Readyz(w, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	if want := "[+] ovsdb: ok\n[!] other nodes: n2 is far; n3 is far\n"; w.Code != http.StatusOK || w.Body.String() != want {
+		t.Errorf("status %d, %q, want %q", w.Code, w.Body, want)
+	}
+	if s := h.States()[1]; s.OK || !s.Advises || s.Remedy != "bring them near" {
+		t.Errorf("state %+v", s)
+	}
+}

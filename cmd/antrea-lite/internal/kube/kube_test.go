@@ -416,6 +416,7 @@ func nodeObject(name string, cidrs []string, addrs ...string) *corev1.Node {
 
 // The Node gets its range long after the agent began to ask (antrea#3950).
 func TestWaitNode(t *testing.T) {
+	say := func(error) {}
 	synctest.Test(t, func(t *testing.T) {
 		a := newAPI()
 		begun := time.Now()
@@ -429,7 +430,7 @@ func TestWaitNode(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		node, err := WaitNode(t.Context(), a, "n1")
+		node, err := WaitNode(t.Context(), a, "n1", say)
 		want := Node{Name: "n1", PodCIDRs: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24"), netip.MustParsePrefix("fd00:1::/64")},
 			Addresses: []netip.Addr{netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("2001:db8::1")}}
 		if err != nil || !reflect.DeepEqual(node, want) {
@@ -440,7 +441,7 @@ func TestWaitNode(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := WaitNode(ctx, a, "n2"); err == nil || !strings.Contains(err.Error(), `"n2"`) {
+		if _, err := WaitNode(ctx, a, "n2", say); err == nil || !strings.Contains(err.Error(), `"n2"`) {
 			t.Errorf("error %v, want the Node's name", err)
 		}
 	})

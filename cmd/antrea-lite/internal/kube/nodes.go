@@ -43,8 +43,8 @@ func (n Node) Address(like netip.Addr) netip.Addr {
 var ErrNoPodCIDR = errors.New("no podCIDR yet")
 
 // WaitNode asks for a Node until it has Pod ranges or ctx ends. What it waits
-// for is logged whenever it changes.
-func WaitNode(ctx context.Context, client kubernetes.Interface, name string) (Node, error) {
+// for is logged whenever it changes, and told to say.
+func WaitNode(ctx context.Context, client kubernetes.Interface, name string, say func(error)) (Node, error) {
 	log, said := klog.FromContext(ctx), ""
 	for pause := retryMin; ; pause = min(2*pause, retryMax/3) {
 		node, err := getNode(ctx, client, name)
@@ -54,6 +54,7 @@ func WaitNode(ctx context.Context, client kubernetes.Interface, name string) (No
 		if text := err.Error(); text != said {
 			log.Info("Waiting for the Node's Pod ranges", "node", name, "why", text)
 			said = text
+			say(err)
 		}
 		select {
 		case <-ctx.Done():

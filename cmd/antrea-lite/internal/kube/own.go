@@ -22,7 +22,7 @@ const askFirst = 5 * time.Second
 // should die with the boot as Pods do, stands in for an API server that is away:
 // the ranges of a Node never change in its life, and Pods that run on it have to
 // be served after a restart of the agent.
-func OwnNode(ctx context.Context, client kubernetes.Interface, name, path string) (Node, error) {
+func OwnNode(ctx context.Context, client kubernetes.Interface, name, path string, say func(error)) (Node, error) {
 	cached, err := load(path, name)
 	if err == nil {
 		limited, cancel := context.WithTimeout(ctx, askFirst)
@@ -37,7 +37,7 @@ func OwnNode(ctx context.Context, client kubernetes.Interface, name, path string
 	if !errors.Is(err, fs.ErrNotExist) {
 		klog.FromContext(ctx).Info("The copy of the Node is not usable; asking the API server", "path", path, "err", err)
 	}
-	node, err := WaitNode(ctx, client, name)
+	node, err := WaitNode(ctx, client, name, say)
 	if err != nil {
 		return node, err
 	}

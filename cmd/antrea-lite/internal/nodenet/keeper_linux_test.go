@@ -2,6 +2,7 @@ package nodenet
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strings"
 	"sync"
@@ -90,13 +91,14 @@ func TestKeeperFollowsTheNodes(t *testing.T) {
 	c := &cluster{}
 	k := New(Config{Gateway: "gw0", Own: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/24")}, MTU: 1500, Masquerade: true, Period: time.Hour}, c.get)
 	// Routes of an earlier process outlive the time in which the nodes are not known.
-	if _, err := routes.Apply(planRoutes(k.conf, []kube.Node{peer("2")})); err != nil {
+	earlier, _ := planRoutes(k.conf, []kube.Node{peer("2")})
+	if _, err := routes.Apply(earlier); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() { done <- k.Run(ctx) }()
-	if err := k.Check(); err == nil || !strings.Contains(err.Error(), "not known") {
+	if err := errors.Join(k.Faults()...); err == nil || !strings.Contains(err.Error(), "not known") {
 		t.Errorf("before the nodes are known: %v", err)
 	}
 	if n := routeCount(t); n != 1 {
@@ -104,7 +106,7 @@ func TestKeeperFollowsTheNodes(t *testing.T) {
 	}
 	c.set(true, peer("2"), peer("3"))
 	k.Wake()
-	until(t, "two routes", func() bool { return k.Check() == nil && routeCount(t) == 2 })
+	until(t, "two routes", func() bool { return errors.Join(k.Faults()...) == nil && routeCount(t) == 2 })
 	there := func() bool {
 		ok, err := masquerade.Present()
 		return ok && err == nil
@@ -124,12 +126,12 @@ func TestKeeperFollowsTheNodes(t *testing.T) {
 	c.set(true, far, peer("3"))
 	k.Wake()
 	until(t, "one route and an error", func() bool {
-		err := k.Check()
-		return routeCount(t) == 1 && err != nil && strings.Contains(err.Error(), "10.9.0.0/24")
+		err := errors.Join(k.Faults()...)
+		return routeCount(t) == 1 && err != nil && strings.Contains(err.Error(), "Node node9: route 10.9.0.0/24")
 	})
 	c.set(true)
 	k.Wake()
-	until(t, "no routes", func() bool { return k.Check() == nil && routeCount(t) == 0 })
+	until(t, "no routes", func() bool { return errors.Join(k.Faults()...) == nil && routeCount(t) == 0 })
 	stop()
 	if err := <-done; err != nil {
 		t.Error(err)

@@ -16,15 +16,14 @@ type state struct{ masquerade masquerade.Config }
 
 // look makes the kernel as it has to be.
 func (k *Keeper) look(log klog.Logger, peers []kube.Node) error {
-	want := planRoutes(k.conf, peers)
+	want, unreached := planRoutes(k.conf, peers)
 	changed, err := routes.Apply(want)
 	if len(changed) > 0 {
 		log.Info("Changed routes to other nodes", "changes", changed)
 	}
-	if k.conf.Encap {
-		err = errors.Join(err, routes.RemoveNeighbours(k.conf.Gateway, want))
-	}
-	return errors.Join(err, k.translate(peers))
+	// Without a tunnel those of an agent before this one, which had one.
+	err = errors.Join(err, routes.RemoveNeighbours(k.conf.Gateway, want))
+	return errors.Join(errors.Join(unreached...), err, k.translate(peers))
 }
 
 // translate writes the rules when they have to change, or are gone.

@@ -10,26 +10,49 @@ import (
 	"github.com/antrea-lite/podnet/ofclient/podflows"
 )
 
-// planRoutes returns the routes of the host to the ranges of the other nodes. A
-// range of a family in which its node has no address is left out without a tunnel:
-// there is no way to it.
-func planRoutes(conf Config, peers []kube.Node) (list []routes.Route) {
+// planRoutes returns the routes of the host to the ranges of the other nodes, and
+// why there is no way to some: their node has no address of the family in question.
+func planRoutes(conf Config, peers []kube.Node) (list []routes.Route, unreached []error) {
 	for _, n := range peers {
+		if conf.Encap && !n.Address(outer(conf.Outer6)).IsValid() {
+			unreached = append(unreached, noAddress(n, n.PodCIDRs, conf.Outer6))
+			continue
+		}
 		for _, cidr := range n.PodCIDRs {
-			if conf.Encap && !slices.ContainsFunc(conf.Own, func(p netip.Prefix) bool { return p.Addr().Is4() == cidr.Addr().Is4() }) {
+			ours := slices.ContainsFunc(conf.Own, func(p netip.Prefix) bool { return p.Addr().Is4() == cidr.Addr().Is4() })
+			if conf.Encap && !ours {
 				continue // the gateway has no address of that family, and the kernel may not have it at all
 			}
-			r := routes.Route{Dst: cidr}
+			r := routes.Route{Dst: cidr, Node: n.Name}
 			if conf.Encap {
 				// The first address of a range is its node's gateway; none but it stands there.
 				r.Via, r.Device, r.MTU = cidr.Addr().Next(), conf.Gateway, conf.MTU
 			} else if r.Via = n.Address(cidr.Addr()); !r.Via.IsValid() {
+				if ours {
+					unreached = append(unreached, noAddress(n, []netip.Prefix{cidr}, cidr.Addr().Is6()))
+				}
 				continue
 			}
 			list = append(list, r)
 		}
 	}
-	return list
+	return list, unreached
+}
+
+func noAddress(n kube.Node, ranges []netip.Prefix, v6 bool) error {
+	family := "IPv4"
+	if v6 {
+		family = "IPv6"
+	}
+	return fmt.Errorf("Node %s: no way to %v: it has no InternalIP of %s among %v: give its kubelet one with --node-ip", n.Name, ranges, family, n.Addresses)
+}
+
+// outer is like the addresses by which nodes speak to each other.
+func outer(six bool) netip.Addr {
+	if six {
+		return netip.IPv6Unspecified()
+	}
+	return netip.IPv4Unspecified()
 }
 
 // Sound returns the nodes without ranges and addresses that cannot be theirs, and
@@ -76,12 +99,8 @@ func inside(own []netip.Prefix, peers []kube.Node) []netip.Prefix {
 // TunnelPeers returns the other ends of the tunnel. outer6 tells that nodes
 // speak IPv6 to each other; a node without an address of that family is left out.
 func TunnelPeers(peers []kube.Node, outer6 bool) (list []podflows.Peer) {
-	like := netip.IPv4Unspecified()
-	if outer6 {
-		like = netip.IPv6Unspecified()
-	}
 	for _, n := range peers {
-		if a := n.Address(like); a.IsValid() {
+		if a := n.Address(outer(outer6)); a.IsValid() {
 			list = append(list, podflows.Peer{Addr: a, PodCIDRs: n.PodCIDRs})
 		}
 	}

@@ -14,6 +14,16 @@ type Route struct {
 	// Device is the gateway's name for a tunnel; "": the link on which Via is.
 	Device string
 	MTU    int // of packets on this route; 0: the link's
+	// Node is whose range it is, for messages.
+	Node string
+}
+
+// fault words why a route cannot be set.
+func (r Route) fault(err error) error {
+	if r.Node == "" {
+		return fmt.Errorf("route %s: %w", r, err)
+	}
+	return fmt.Errorf("Node %s: route %s: %w", r.Node, r, err)
 }
 
 // String returns the route as `ip route` writes it.

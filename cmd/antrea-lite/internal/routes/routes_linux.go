@@ -38,11 +38,11 @@ func Apply(want []Route) (changed []string, err error) {
 	for _, w := range want {
 		route, err := w.netlink()
 		if err != nil {
-			errs = append(errs, fmt.Errorf("route %s: %w", w, err))
+			errs = append(errs, w.fault(err))
 			continue
 		}
 		if other, ok := others[w.Dst]; ok && !leadsTo(other, route) {
-			errs = append(errs, fmt.Errorf("route %s: another one is in the way, %s: remove it, or give the nodes other Pod ranges", w, other))
+			errs = append(errs, w.fault(fmt.Errorf("another one is in the way, %s: remove it, or give the nodes other Pod ranges", other)))
 			continue
 		} else if ok {
 			continue
@@ -51,14 +51,14 @@ func Apply(want []Route) (changed []string, err error) {
 		if i := slices.IndexFunc(have, func(h netlink.Route) bool { return equal(h, route) }); i >= 0 {
 			have = slices.Delete(have, i, i+1)
 		} else if err := netlink.RouteReplace(&route); err != nil {
-			errs = append(errs, fmt.Errorf("route %s: %w", w, err))
+			errs = append(errs, w.fault(err))
 			continue
 		} else {
 			changed = append(changed, "+"+w.String())
 		}
 		if w.Device != "" {
 			if err := neighbour(route, w); err != nil {
-				errs = append(errs, fmt.Errorf("route %s: neighbour: %w", w, err))
+				errs = append(errs, w.fault(fmt.Errorf("neighbour: %w", err)))
 			}
 		}
 	}
