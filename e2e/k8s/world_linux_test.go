@@ -33,7 +33,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{Cluster: shared, t: t, ctx: t.Context(), namespace: strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))}
-	before := w.states(w.ctx)
+	before := w.states()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
 	_, err := w.Client().CoreV1().Namespaces().Create(w.ctx, ns, metav1.CreateOptions{})
 	w.must(err)
@@ -43,6 +43,13 @@ func newWorld(t *testing.T) *world {
 	})
 	t.Cleanup(func() { w.clean(before) })
 	return w
+}
+
+// in is the same world for a subtest.
+func (w *world) in(t *testing.T) *world {
+	sub := *w
+	sub.t, sub.ctx = t, t.Context()
+	return &sub
 }
 
 func (w *world) clean(before []lab.Listing) {
@@ -59,14 +66,7 @@ func (w *world) clean(before []lab.Listing) {
 		}
 		return errors.Join(errors.New("it is still there"), err)
 	})
-	w.until("the nodes look as before", func() error {
-		for i, now := range w.states(w.ctx) {
-			if diff := now.Diff(before[i]); diff != "" {
-				return fmt.Errorf("%s differs:\n%s", w.Nodes()[i].Name, diff)
-			}
-		}
-		return nil
-	})
+	w.lookAgain("the nodes look as before", before)
 }
 
 // describe logs what may tell why a test failed.
@@ -80,15 +80,51 @@ func (w *world) describe() {
 	}
 }
 
-func (w *world) states(ctx context.Context) []lab.Listing {
+// states are the nodes' states, as soon as all can be seen: Open vSwitch may still be
+// coming back from what a scenario did to it.
+func (w *world) states() (all []lab.Listing) {
 	w.t.Helper()
+	w.until("the nodes can be looked at", func() (err error) {
+		all, err = w.look()
+		return err
+	})
+	return all
+}
+
+func (w *world) look() ([]lab.Listing, error) {
 	var all []lab.Listing
 	for _, n := range w.Nodes() {
-		s, err := w.State(ctx, n)
-		w.must(err)
+		s, err := w.State(w.ctx, n)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", n.Name, err)
+		}
 		all = append(all, s)
 	}
-	return all
+	return all, nil
+}
+
+// lookAgain waits until what is on the nodes, or these kinds of it, is as before.
+func (w *world) lookAgain(what string, before []lab.Listing, kinds ...string) {
+	w.t.Helper()
+	only := func(l lab.Listing) lab.Listing {
+		if len(kinds) == 0 {
+			return l
+		}
+		some := lab.Listing{}
+		for _, kind := range kinds {
+			some[kind] = l[kind]
+		}
+		return some
+	}
+	w.until(what, func() error {
+		now, err := w.look()
+		for i := range now {
+			if diff := only(now[i]).Diff(only(before[i])); diff != "" {
+				err = errors.Join(err, fmt.Errorf("%s differs:\n%s", w.Nodes()[i].Name, diff))
+			}
+		}
+		return err
+	})
 }
 
 func (w *world) must(err error) {
@@ -147,11 +183,17 @@ func testPod(namespace, name, node string) *corev1.Pod {
 	}
 }
 
+// create makes a Pod and does not wait for it.
+func (w *world) create(p *corev1.Pod) {
+	w.t.Helper()
+	_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, p, metav1.CreateOptions{})
+	w.must(err)
+}
+
 // start makes a Pod on a node and waits until it is Ready.
 func (w *world) start(name string, node *cluster.Node) pod {
 	w.t.Helper()
-	_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, testPod(w.namespace, name, node.Name), metav1.CreateOptions{})
-	w.must(err)
+	w.create(testPod(w.namespace, name, node.Name))
 	return w.ready(name, node)
 }
 

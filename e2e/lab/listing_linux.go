@@ -109,6 +109,22 @@ func mounts() ([]string, error) {
 	return points, nil
 }
 
+// FlowLines reads what "ovs-ofctl --no-stats dump-flows" prints: a line for each
+// flow, without cookies, which differ from one life of the agent to the next.
+func FlowLines(dump string) []string {
+	var flows []string
+	for _, line := range lines(dump) {
+		if !strings.Contains(line, "actions=") {
+			continue
+		}
+		if rest, ok := strings.CutPrefix(line, "cookie="); ok {
+			_, line, _ = strings.Cut(rest, ", ")
+		}
+		flows = append(flows, line)
+	}
+	return flows
+}
+
 // Processes lists the command names of the processes that were started with
 // variable, "NAME=value", in their environment: who sets one of its own finds
 // all its descendants by it, whoever their parent is now.

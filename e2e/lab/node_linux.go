@@ -184,17 +184,7 @@ func (n *Node) Flows() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var flows []string
-	for _, line := range lines(out) {
-		if !strings.Contains(line, "actions=") {
-			continue
-		}
-		if rest, ok := strings.CutPrefix(line, "cookie="); ok {
-			_, line, _ = strings.Cut(rest, ", ")
-		}
-		flows = append(flows, line)
-	}
-	return flows, nil
+	return FlowLines(out), nil
 }
 
 // Connections lists the entries of connection tracking, ICMPv6 aside:
