@@ -40,24 +40,38 @@ func (n *Node) startKubelet() error {
 
 // Kill ends all processes of the node that have this command name, those in its
 // containers too, as a crash would.
-func (n *Node) Kill(ctx context.Context, comm string) error {
-	// The node's own /proc has its processes only.
-	files, err := filepath.Glob(n.Root("/proc/[0-9]*/comm"))
+func (n *Node) Kill(ctx context.Context, comm string) error { return n.Signal(ctx, "KILL", comm) }
+
+// Signal sends a signal, such as "STOP", to all processes of the node that have
+// this command name, those in its containers too.
+func (n *Node) Signal(ctx context.Context, signal, comm string) error {
+	pids, err := n.Processes(comm)
 	if err != nil {
 		return err
 	}
-	args := []string{"kill", "-KILL"}
+	if len(pids) == 0 {
+		return fmt.Errorf("%s has no process %q", n.Name, comm)
+	}
+	_, err = n.Run(ctx, append([]string{"kill", "-" + signal}, pids...)...)
+	return err
+}
+
+// Processes lists the numbers, in the node, of the processes that have this
+// command name.
+func (n *Node) Processes(comm string) ([]string, error) {
+	// The node's own /proc has its processes only.
+	files, err := filepath.Glob(n.Root("/proc/[0-9]*/comm"))
+	if err != nil {
+		return nil, err
+	}
+	var pids []string
 	for _, file := range files {
 		// A process that ended meanwhile has none.
 		if name, err := os.ReadFile(file); err == nil && string(name) == comm+"\n" {
-			args = append(args, filepath.Base(filepath.Dir(file)))
+			pids = append(pids, filepath.Base(filepath.Dir(file)))
 		}
 	}
-	if len(args) == 2 {
-		return fmt.Errorf("%s has no process %q", n.Name, comm)
-	}
-	_, err = n.Run(ctx, args...)
-	return err
+	return pids, nil
 }
 
 // installPlugins copies CNI plugins to where containerd looks for them, as the

@@ -77,7 +77,8 @@ state = "/run/containerd"
 `
 
 // kubeletConfig: nothing is evicted, because the disk is the machine's.
-// volumePluginDir is named because the default is made below /usr.
+// volumePluginDir is named because the default is made below /usr. Scenarios end
+// containers on purpose, so what ends is started again soon.
 func (c *Cluster) kubeletConfig(n *Node) string {
 	pki := filepath.Join(c.cfg.Dir, "pki")
 	return fmt.Sprintf(`apiVersion: kubelet.config.k8s.io/v1beta1
@@ -98,6 +99,7 @@ resolvConf: /etc/resolv.conf
 evictionHard: {memory.available: "0%%", nodefs.available: "0%%", nodefs.inodesFree: "0%%", imagefs.available: "0%%", imagefs.inodesFree: "0%%"}
 imageGCHighThresholdPercent: 100
 volumePluginDir: /var/lib/kubelet/volumeplugins
+crashLoopBackOff: {maxContainerRestartPeriod: 1s}
 `, filepath.Join(pki, "ca.crt"), filepath.Join(pki, "kubelet-"+n.Name+".crt"), filepath.Join(pki, "kubelet-"+n.Name+".key"),
 		containerdSocket, c.cgroup(n), ClusterDNS)
 }
