@@ -102,6 +102,28 @@ func until(t *testing.T, w *ofclient.PortWatch, what string, ok func() bool) {
 	}
 }
 
+// tells repeats a call with little patience until its error says enough: how
+// soon a client has found out what is wrong is not for a test to say.
+func tells(t testing.TB, call func(context.Context) error, enough func(error) bool) {
+	t.Helper()
+	end, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	for {
+		ctx, cancel := context.WithTimeout(end, 200*time.Millisecond)
+		err := call(ctx)
+		cancel()
+		if enough(err) {
+			t.Log(err)
+			return
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-end.Done():
+			t.Fatal(err)
+		}
+	}
+}
+
 // unknownGroup is a flow that only the commit refuses.
 func unknownGroup(n int) ofp.FlowMod {
 	m := flow(n)

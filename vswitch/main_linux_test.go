@@ -152,6 +152,26 @@ func until(t testing.TB, w *vswitch.Watch, what string, look func() bool) {
 	}
 }
 
+// tells repeats a call with little patience until its error says enough: how
+// soon a client has found out what is wrong is not for a test to say.
+func tells(t testing.TB, call func(context.Context) error, enough func(error) bool) {
+	t.Helper()
+	for end := soon(t); ; {
+		ctx, cancel := context.WithTimeout(end, 200*time.Millisecond)
+		err := call(ctx)
+		cancel()
+		if enough(err) {
+			t.Log(err)
+			return
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-end.Done():
+			t.Fatal(err)
+		}
+	}
+}
+
 func itoa(n uint32) string { return fmt.Sprint(n) }
 
 // observer counts transactions by kind, and the changes they joined.

@@ -32,14 +32,10 @@ func TestRestartOfTheDatabase(t *testing.T) {
 	w := c.WatchOFPorts()
 	defer w.Close()
 	do(t, sw.StopDB)
-	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-	defer cancel()
-	if _, err := c.OFPort(ctx, key); !errors.Is(err, podnet.ErrNotConnected) {
-		t.Errorf("OFPort while OVSDB is away: %v", err)
-	} else {
-		t.Log(err)
-	}
-	if _, err := c.AddPort(ctx, port("pdb1")); !errors.Is(err, podnet.ErrNotConnected) || errors.Is(err, podnet.ErrOutcomeUnknown) {
+	tells(t, func(ctx context.Context) error { _, err := c.OFPort(ctx, key); return err }, func(err error) bool {
+		return errors.Is(err, podnet.ErrNotConnected)
+	})
+	if _, err := c.AddPort(within(t, 100*time.Millisecond), port("pdb1")); !errors.Is(err, podnet.ErrNotConnected) || errors.Is(err, podnet.ErrOutcomeUnknown) {
 		t.Errorf("AddPort while OVSDB is away: %v", err)
 	} else {
 		t.Log(err)
@@ -97,13 +93,9 @@ func TestWatchReportsWhatWasMissed(t *testing.T) {
 func TestNoServerYet(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, fast("unix:"+dir+"/db.sock"))
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	_, err := c.EnsureBridge(ctx)
-	if !errors.Is(err, podnet.ErrNotConnected) || !strings.Contains(err.Error(), dir+"/db.sock") || !strings.Contains(err.Error(), "no such file") {
-		t.Errorf("EnsureBridge: %v", err)
-	}
-	t.Log(err)
+	tells(t, func(ctx context.Context) error { _, err := c.EnsureBridge(ctx); return err }, func(err error) bool {
+		return errors.Is(err, podnet.ErrNotConnected) && strings.Contains(err.Error(), dir+"/db.sock") && strings.Contains(err.Error(), "no such file")
+	})
 }
 
 // DB-15: a newer schema while we run.
@@ -170,18 +162,9 @@ func TestOldSchemaIsNamed(t *testing.T) {
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	c := start(t, fast("unix:"+dir+"/sock"))
-	for {
-		ctx, cancel := context.WithTimeout(soon(t), 100*time.Millisecond)
-		_, err := c.Info(ctx)
-		cancel()
-		if strings.Contains(fmt.Sprint(err), "too old") && strings.Contains(err.Error(), "Open_vSwitch.datapath_types") {
-			t.Log(err)
-			return
-		}
-		if soon(t).Err() != nil || err == nil {
-			t.Fatal(err)
-		}
-	}
+	tells(t, func(ctx context.Context) error { _, err := c.Info(ctx); return err }, func(err error) bool {
+		return err != nil && strings.Contains(err.Error(), "too old") && strings.Contains(err.Error(), "Open_vSwitch.datapath_types")
+	})
 }
 
 // CC-*, DB-3, DB-4: everything at once while the server keeps breaking connections.

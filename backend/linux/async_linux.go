@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -120,6 +122,23 @@ func (d *deviceStep) setUp(ctx context.Context, name string) error {
 	return nil
 }
 
+// nextOrFailed returns what the watch reports, and at d.again, whatever it has
+// to report then, the devices that failed.
+func (d *deviceStep) nextOrFailed(ctx context.Context) ([]string, error) {
+	if d.again.IsZero() {
+		return d.watch.Next(ctx)
+	}
+	if time.Now().Before(d.again) {
+		wait, cancel := context.WithDeadline(ctx, d.again)
+		defer cancel()
+		if names, err := d.watch.Next(wait); err == nil || ctx.Err() != nil || wait.Err() == nil {
+			return names, err
+		}
+	}
+	d.again = time.Time{}
+	return slices.Sorted(maps.Keys(d.failing)), nil
+}
+
 // device returns the record of a port whose device is one of others.
 func (d *deviceStep) device(name string) (ifstore.Interface, bool) {
 	iface, ok := d.cfg.Interface(name)
@@ -150,16 +169,7 @@ func (d *deviceStep) forgetGone() {
 // datapath keeps it) and so has nothing to wait for. What fails is tried again
 // reopenRetry later, whatever other devices do meanwhile.
 func (d *deviceStep) Next(ctx context.Context) ([]string, error) {
-	wait, cancel := ctx, context.CancelFunc(func() {})
-	if !d.again.IsZero() {
-		wait, cancel = context.WithDeadline(ctx, d.again)
-	}
-	defer cancel()
-	names, err := d.watch.Next(wait)
-	if err != nil && ctx.Err() == nil && wait.Err() != nil {
-		d.again = time.Time{}
-		names, err = d.watch.Next(ctx) // begun anew, it names all
-	}
+	names, err := d.nextOrFailed(ctx)
 	if err != nil {
 		return nil, err
 	}

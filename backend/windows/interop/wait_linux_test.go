@@ -169,6 +169,13 @@ func (l *lab) untilReady(t *testing.T, key podnet.PortKey) {
 	l.until(t, "port "+key.Name+" is ready", func() bool { return !l.synced[key].IsZero() })
 }
 
+// took is the time from begun to the port's first call of the sink.
+func (l *lab) took(key podnet.PortKey, begun time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.synced[key].Sub(begun)
+}
+
 func (l *lab) untilTold(t *testing.T, text string) {
 	t.Helper()
 	l.until(t, "told: "+text, func() bool {
@@ -209,7 +216,7 @@ func TestVNICThenSwitchThenNumber(t *testing.T) {
 	l.appear("late1")
 	begun := time.Now()
 	l.untilReady(t, key)
-	t.Logf("from the vNIC to the sink: %v, a listing of the host's interfaces every 100 ms", l.synced[key].Sub(begun))
+	t.Logf("from the vNIC to the sink: %v, a listing of the host's interfaces every 100 ms", l.took(key, begun))
 	if typ := l.column(t, "late1", "type"); typ != "internal" {
 		t.Errorf("type %s", typ)
 	}
@@ -242,7 +249,7 @@ func TestStoppedVswitchdIsWaitedFor(t *testing.T) {
 	begun := time.Now()
 	l.untilReady(t, other)
 	l.untilReady(t, key)
-	t.Logf("from SIGCONT to the sink: %v, and %v for the port in the middle of a nudge", l.synced[other].Sub(begun), l.synced[key].Sub(begun))
+	t.Logf("from SIGCONT to the sink: %v, and %v for the port in the middle of a nudge", l.took(other, begun), l.took(key, begun))
 }
 
 // OF-4: type "internal" on a device that exists is refused; when the reason has
@@ -262,7 +269,7 @@ func TestRefusedDeviceIsNudged(t *testing.T) {
 	}
 	begun := time.Now()
 	l.untilReady(t, key)
-	t.Logf("from the end of the reason to the sink: %v", l.synced[key].Sub(begun))
+	t.Logf("from the end of the reason to the sink: %v", l.took(key, begun))
 }
 
 // A hundred at once: the switches share transactions.
@@ -280,7 +287,7 @@ func TestManyVNICsAtOnce(t *testing.T) {
 	var last time.Duration
 	for _, key := range keys {
 		l.untilReady(t, key)
-		last = max(last, l.synced[key].Sub(begun))
+		last = max(last, l.took(key, begun))
 	}
 	t.Logf("%d vNICs at once: the last port was ready after %v", pods, last)
 }
