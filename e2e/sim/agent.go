@@ -54,6 +54,7 @@ func startAgent(n *node, id int, events *eventLog) (*agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	n.unknown.atStart(n)
 	a.running.Go(func() {
 		if err := a.net.Run(a.ctx); err != nil {
 			n.breach("Network.Run: %v", err)

@@ -117,6 +117,7 @@ func (c checkedFlows) replay(ctx context.Context, net *podnet.Network, fn func(c
 		if err := fn(ctx, ifaces); err != nil {
 			return fmt.Errorf("replay: %w", err)
 		}
+		c.n.unknown.replayed(c.n)
 		return nil
 	})
 }

@@ -30,6 +30,7 @@ type node struct {
 	addresses *podnettest.Addresses
 	vs        *vswitchd
 	of        openFlow
+	unknown   unknownFlows
 	change    func(*podnet.Config) // before an agent is made of it
 
 	mu      sync.Mutex
@@ -100,7 +101,7 @@ func newNode(s Schedule) *node {
 		if !ok {
 			return
 		}
-		if numbers := n.of.numbers(n.keys[c]); len(numbers) > 0 {
+		if numbers := n.unknown.known(n, c); len(numbers) > 0 {
 			n.breach("port %s of c%d was deleted while its flows stand on %v", name, c, numbers)
 		}
 	}
