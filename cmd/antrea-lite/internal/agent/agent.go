@@ -309,7 +309,9 @@ func (a *agent) restore(ctx context.Context) error {
 	})
 }
 
-// announce installs the CNI configuration file once the agent is ready.
+// announce installs the CNI configuration file once the agent is ready, and again
+// when somebody took it away: without it the node takes no Pods. What somebody
+// changed in it stays until the agent starts anew.
 func (a *agent) announce(ctx context.Context, conf *cniConf) error {
 	tick := time.NewTicker(retryMin)
 	defer tick.Stop()
@@ -320,7 +322,14 @@ func (a *agent) announce(ctx context.Context, conf *cniConf) error {
 		case <-tick.C:
 		}
 	}
-	return conf.install()
+	if err := conf.install(); err != nil {
+		return err
+	}
+	return level.New(confPeriod).Run(ctx, func(context.Context) error { return conf.restore(ctx) }, func(err error) {
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "The CNI configuration file is gone and cannot be written")
+		}
+	})
 }
 
 // pageHandler serves the pages on loopback.

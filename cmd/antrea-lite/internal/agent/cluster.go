@@ -155,6 +155,9 @@ func (p prober) Alive(ctx context.Context, iface ifstore.Interface) (bool, error
 
 // composeCluster makes what joins this node to the others.
 func (a *agent) composeCluster() {
+	events := a.cluster.events
+	a.metrics.Counter("kubernetes_events_dropped_total", "Events for Pods that were not written because too many waited for the API server.", func() float64 { return float64(events.Dropped()) })
+	a.metrics.Counter("kubernetes_events_refused_total", "Events for Pods that the API server refused.", func() float64 { return float64(events.Refused()) })
 	encap := a.conf.Traffic.Mode == config.Encap
 	a.others = nodenet.New(nodenet.Config{Encap: encap, Outer6: outer6(a.cluster.self), Gateway: a.conf.Gateway.Name, Own: a.node.PodCIDRs, MTU: a.conf.MTU,
 		Masquerade: !a.conf.Traffic.NoMasquerade, Period: time.Duration(a.conf.SyncPeriod)}, a.cluster.peers)

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,11 +11,16 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/config"
 )
 
 // confName sorts before most: the runtime takes the first file of the directory.
 const confName = "10-antrea-lite.conflist"
+
+// confPeriod is how often somebody looks whether the file is there.
+const confPeriod = 2 * time.Second
 
 // cniConf is the CNI configuration file that tells the container runtime to use
 // the plugin. It is written once the agent is ready, so that the node's first
@@ -117,4 +123,13 @@ func (c *cniConf) install() error {
 		return fmt.Errorf("CNI configuration file: %w", err)
 	}
 	return nil
+}
+
+// restore writes the file if there is none.
+func (c *cniConf) restore(ctx context.Context) error {
+	if _, err := os.Lstat(c.path()); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	klog.FromContext(ctx).Info("Somebody removed the CNI configuration file; writing it again", "path", c.path())
+	return c.install()
 }

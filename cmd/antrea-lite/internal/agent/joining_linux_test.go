@@ -32,15 +32,20 @@ func (n *node) inCluster() {
 	n.conf.Kubernetes = config.Kubernetes{NodeName: "n1", Kubeconfig: kubeconfig}
 }
 
-// apiServer serves the node's own Node, until the test ends, and lists nothing else.
+// apiServer serves the node's own Node and Pod default/a, until the test ends, and lists nothing.
 func (n *node) apiServer(cidr string) {
 	n.t.Helper()
-	self := map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "n1", "uid": "u1"}, "spec": map[string]any{"podCIDRs": []string{cidr}}}
+	objects := map[string]any{
+		"/api/v1/nodes/n1":                  map[string]any{"apiVersion": "v1", "kind": "Node", "metadata": map[string]any{"name": "n1", "uid": "u1"}, "spec": map[string]any{"podCIDRs": []string{cidr}}},
+		"/api/v1/namespaces/default/pods/a": map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"namespace": "default", "name": "a", "uid": "u2"}},
+	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /api/v1/nodes/n1", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(self)
-	})
+	for path, object := range objects {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(object)
+		})
+	}
 	l, err := net.Listen("tcp", apiAddress)
 	if err != nil {
 		n.t.Fatal(err)

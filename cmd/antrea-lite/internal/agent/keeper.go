@@ -120,7 +120,7 @@ func (k *keeper) ensure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	end, err := k.ensureTunnel(ctx)
+	end, err := k.ensureTunnel(ctx, ports)
 	if err != nil {
 		return err
 	}

@@ -56,9 +56,15 @@ func newTunnel(kind string, peers func() []podflows.Peer) *tunnel {
 const tunnelOwner = "antrea-lite-tunnel"
 
 // ensureTunnel makes the tunnel's port, and returns the tunnel as the pipeline
-// has to know it; without encap mode there is none.
-func (k *keeper) ensureTunnel(ctx context.Context) (podflows.Tunnel, error) {
+// has to know it; without encap mode there is none, and that of an agent before
+// this one goes. ports is what the bridge has.
+func (k *keeper) ensureTunnel(ctx context.Context, ports []podnet.Port) (podflows.Tunnel, error) {
 	if k.tunnel == nil {
+		for _, p := range ports {
+			if p.Name == tunnelName && p.ExternalIDs["podnet-owner"] == tunnelOwner {
+				return podflows.Tunnel{}, k.ovs.DeletePort(ctx, p.PortKey)
+			}
+		}
 		return podflows.Tunnel{}, nil
 	}
 	if err := k.tunnel.checkUplink(ctx, k.ovs); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -37,6 +38,7 @@ type Conditions struct {
 	pods   *Pods
 	ifaces func(namespace, name string) []ifstore.Interface
 	queue  *queue[types.NamespacedName]
+	said   complaints
 
 	mu   sync.Mutex
 	late map[ifstore.Key]podnet.Event // NetworkNotReady that no NetworkReady followed
@@ -99,11 +101,20 @@ func (c *Conditions) sync(ctx context.Context, name types.NamespacedName) error 
 	if have != nil && have.Status == want.Status {
 		want.LastTransitionTime = have.LastTransitionTime
 	}
-	if err := c.patch(ctx, pod, want); err != nil && retryable(err) {
+	err := c.patch(ctx, pod, want)
+	switch {
+	case err == nil:
+		c.said.well(name.Namespace)
+		return nil
+	case apierrors.IsForbidden(err) && c.said.news(name.Namespace, err):
+		klog.FromContext(ctx).Info("Pod conditions are refused; do the ClusterRole and the ValidatingAdmissionPolicy antrea-lite stand as shipped?", "pod", name, "err", err)
+	case retryable(err):
 		klog.FromContext(ctx).V(2).Info("A Pod condition cannot be written now", "pod", name, "err", err)
-		return err
-	} else if err != nil {
+	default:
 		klog.FromContext(ctx).Info("A Pod condition is not wanted", "pod", name, "err", err)
+	}
+	if retryable(err) {
+		return err // a gate waits for it
 	}
 	return nil
 }

@@ -43,10 +43,12 @@ type Recorder struct {
 	client kubernetes.Interface
 	node   string
 	queue  *queue[ifstore.Key]
+	said   complaints
 
 	mu      sync.Mutex
 	latest  map[ifstore.Key]podnet.Event
 	dropped uint64
+	refused uint64
 }
 
 // NewRecorder returns a Recorder for the Pods of a node. It writes only in Run.
@@ -84,6 +86,13 @@ func (r *Recorder) Dropped() uint64 {
 	return r.dropped
 }
 
+// Refused returns how many events the API server did not want.
+func (r *Recorder) Refused() uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused
+}
+
 // Run writes events until ctx ends.
 func (r *Recorder) Run(ctx context.Context) error {
 	return r.queue.run(ctx, r.write)
@@ -99,15 +108,23 @@ func (r *Recorder) write(ctx context.Context, key ifstore.Key) error {
 	limited, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
 	_, err := r.client.EventsV1().Events(e.Pod.Namespace).Create(limited, r.object(e), metav1.CreateOptions{})
-	if err != nil && retryable(err) {
+	// A refusal is final: what a Pod was told too late helps nobody, and a role that
+	// is missing is missing for every event to come.
+	if err != nil && retryable(err) && !apierrors.IsForbidden(err) {
 		klog.FromContext(ctx).V(2).Info("An event cannot be written now", "pod", e.Pod.String(), "type", e.Type, "err", err)
 		return err
 	}
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		klog.FromContext(ctx).Info("An event is not wanted", "pod", e.Pod.String(), "type", e.Type, "err", err)
+	refused := err != nil && !apierrors.IsAlreadyExists(err)
+	if !refused {
+		r.said.well(e.Pod.Namespace)
+	} else if r.said.news(e.Pod.Namespace, err) {
+		klog.FromContext(ctx).Info("Events are not wanted; the next refusals of the kind are counted only", "pod", e.Pod.String(), "type", e.Type, "err", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if refused {
+		r.refused++
+	}
 	if r.latest[key] == e {
 		delete(r.latest, key)
 		return nil

@@ -23,6 +23,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/fake"
 	k8stesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
 
 	"github.com/antrea-lite/podnet/ifstore"
 	"github.com/antrea-lite/podnet/podnet"
@@ -167,7 +169,7 @@ func TestEventsThatAreRefusedForGood(t *testing.T) {
 		{"repeated after a lost answer", apierrors.NewAlreadyExists(eventKind, "x"), false},
 		{"namespace is gone", apierrors.NewNotFound(eventKind, "x"), false},
 		{"namespace goes", terminating, false},
-		{"role is not there yet", apierrors.NewForbidden(eventKind, "x", errors.New("no")), true},
+		{"a role is missing", apierrors.NewForbidden(eventKind, "x", errors.New("no")), false},
 		{"too many requests", apierrors.NewTooManyRequests("later", 1), true},
 		{"server error", apierrors.NewInternalError(errors.New("etcd")), true},
 	} {
@@ -183,10 +185,47 @@ func TestEventsThatAreRefusedForGood(t *testing.T) {
 				if again := r.Pending() == 1; again != test.again {
 					t.Errorf("kept for another try: %v, want %v", again, test.again)
 				}
+				if refused := r.Refused() == 1; refused == (test.again || apierrors.IsAlreadyExists(test.err)) {
+					t.Errorf("counted as refused: %v", refused)
+				}
 				stop()
 			})
 		})
 	}
+}
+
+// Of a hundred events that are refused for one cause the log has one line.
+func TestRefusalsAreLoggedOncePerCause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAPI()
+		a.set(func(k8stesting.Action) error { return apierrors.NewForbidden(eventKind, "x", errors.New("no")) })
+		r := NewRecorder(a, "n1")
+		var log strings.Builder
+		ctx := klog.NewContext(t.Context(), textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log))))
+		stop := running(t, func(done context.Context) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer context.AfterFunc(done, cancel)()
+			return r.Run(ctx)
+		})
+		tell := func(first, last int) {
+			for n := first; n < last; n++ {
+				r.Event(t.Context(), event(n, podnet.NetworkNotReady))
+			}
+			synctest.Wait()
+		}
+		tell(0, 100)
+		if n := strings.Count(log.String(), "not wanted"); n != 1 || r.Refused() != 100 || r.Pending() != 0 {
+			t.Errorf("%d lines, %d refused, %d pending", n, r.Refused(), r.Pending())
+		}
+		a.set(nil)
+		tell(100, 101)
+		a.set(func(k8stesting.Action) error { return apierrors.NewForbidden(eventKind, "x", errors.New("no")) })
+		tell(101, 103)
+		if n := strings.Count(log.String(), "not wanted"); n != 2 {
+			t.Errorf("%d lines, want another one for the refusal after a success", n)
+		}
+		stop()
+	})
 }
 
 func TestEventNamesAreValid(t *testing.T) {
