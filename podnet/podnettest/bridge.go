@@ -2,10 +2,8 @@ package podnettest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/antrea-lite/podnet/podnet"
@@ -71,58 +69,6 @@ func (b *Bridge) connection(ctx context.Context) error {
 	}
 }
 
-// Slow makes new ports stay without a number, as when ovs-vswitchd is stopped.
-// Turning it off gives all of them numbers.
-func (b *Bridge) Slow(slow bool) {
-	b.mu.Lock()
-	b.slow = slow
-	var names []string
-	if !slow {
-		for _, name := range slices.Sorted(maps.Keys(b.ports)) {
-			if p := b.ports[name]; p.OFPort == 0 || (b.Opens != nil && p.OFPort < 0) {
-				b.ports[name] = b.open(p)
-				names = append(names, name)
-			}
-		}
-	}
-	b.mu.Unlock()
-	b.report(names...)
-}
-
-func (b *Bridge) nextNumber() int32 {
-	b.number++
-	return b.number
-}
-
-// open gives the port a number or an error, as Opens says. b.mu is held.
-func (b *Bridge) open(p podnet.Port) podnet.Port {
-	var err error
-	if b.Opens != nil {
-		err = b.Opens(p)
-	}
-	p.Error = ""
-	switch {
-	case err == nil:
-		p.OFPort = b.nextNumber()
-	case errors.Is(err, podnet.ErrNoNumber):
-		p.OFPort = 0
-	default:
-		p.OFPort, p.Error = -1, err.Error()
-	}
-	return p
-}
-
-// Reopen makes Open vSwitch look again at a port that has no number, as it does
-// when a device comes.
-func (b *Bridge) Reopen(name string) {
-	b.mu.Lock()
-	if p, ok := b.ports[name]; ok && !b.slow && p.OFPort <= 0 {
-		b.ports[name] = b.open(p)
-	}
-	b.mu.Unlock()
-	b.report(name)
-}
-
 // SetType sets the type of that life of the port, as *vswitch.Client does. The
 // port is closed and opened anew.
 func (b *Bridge) SetType(ctx context.Context, key podnet.PortKey, typ string) error {
@@ -149,79 +95,6 @@ func (b *Bridge) SetType(ctx context.Context, key podnet.PortKey, typ string) er
 	}
 	b.report(key.Name)
 	return b.leave(ctx, "SetType", key.Name)
-}
-
-// SetOFPort sets a port's number and error text, as Open vSwitch would.
-func (b *Bridge) SetOFPort(name string, ofport int32, text string) {
-	b.mu.Lock()
-	p, ok := b.ports[name]
-	if !ok {
-		b.mu.Unlock()
-		panic(fmt.Sprintf("podnettest: no port %q", name))
-	}
-	p.OFPort, p.Error = ofport, text
-	b.ports[name] = p
-	b.mu.Unlock()
-	b.report(name)
-}
-
-// Change changes that life of a port behind everybody's back, as Open vSwitch
-// would; false when it is gone. The name is reported if change returns true.
-func (b *Bridge) Change(key podnet.PortKey, change func(*podnet.Port) bool) bool {
-	b.mu.Lock()
-	p, ok := b.ports[key.Name]
-	ok = ok && p.Gen == key.Gen
-	changed := ok && change(&p)
-	if changed {
-		b.ports[key.Name] = p
-	}
-	b.mu.Unlock()
-	if changed {
-		b.report(key.Name)
-	}
-	return ok
-}
-
-// Insert adds a port behind everybody's back and returns its key.
-func (b *Bridge) Insert(port podnet.Port) podnet.PortKey {
-	b.mu.Lock()
-	b.row++
-	if port.Gen == "" {
-		port.Gen = fmt.Sprintf("00000000-0000-4000-8000-%012d", b.row)
-	}
-	port.ExternalIDs = maps.Clone(port.ExternalIDs)
-	b.ports[port.Name] = port
-	b.mu.Unlock()
-	b.report(port.Name)
-	return port.PortKey
-}
-
-// Remove deletes a port behind everybody's back.
-func (b *Bridge) Remove(name string) {
-	b.mu.Lock()
-	delete(b.ports, name)
-	b.mu.Unlock()
-	b.report(name)
-}
-
-// Rows returns all ports by name, also while the connection is away.
-func (b *Bridge) Rows() []podnet.Port {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	ports := make([]podnet.Port, 0, len(b.ports))
-	for _, name := range slices.Sorted(maps.Keys(b.ports)) {
-		p := b.ports[name]
-		p.ExternalIDs = maps.Clone(p.ExternalIDs)
-		ports = append(ports, p)
-	}
-	return ports
-}
-
-// Names returns the names of all ports, sorted.
-func (b *Bridge) Names() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.ports))
 }
 
 // AddPort implements podnet.Bridge.
@@ -324,89 +197,4 @@ func (b *Bridge) ofport(key podnet.PortKey) (uint32, error) {
 		return 0, fmt.Errorf("%s: %w", key.Name, podnet.ErrNoNumber)
 	}
 	return uint32(p.OFPort), nil
-}
-
-// WaitOFPort waits until that life of the port has a number. As with
-// *vswitch.Client, a port in error or one that is gone ends the wait.
-func (b *Bridge) WaitOFPort(ctx context.Context, key podnet.PortKey) (uint32, error) {
-	for {
-		if err := b.connection(ctx); err != nil {
-			return 0, err
-		}
-		b.mu.Lock()
-		changed := b.changed
-		b.mu.Unlock()
-		ofport, err := b.ofport(key)
-		if err == nil || !errors.Is(err, podnet.ErrNoNumber) {
-			return ofport, err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return 0, fmt.Errorf("%w: %w", err, ctx.Err())
-		}
-	}
-}
-
-// Watch reports names of ports that change, from all present ports on.
-func (b *Bridge) Watch() *NameWatch {
-	w := &NameWatch{bridge: b, signal: make(chan struct{}, 1), names: make(map[string]struct{})}
-	b.mu.Lock()
-	names := slices.Collect(maps.Keys(b.ports))
-	b.watches[w] = struct{}{}
-	b.mu.Unlock()
-	w.add(names)
-	return w
-}
-
-func (b *Bridge) report(names ...string) {
-	b.mu.Lock()
-	close(b.changed)
-	b.changed = make(chan struct{})
-	watches := slices.Collect(maps.Keys(b.watches))
-	b.mu.Unlock()
-	for _, w := range watches {
-		w.add(names)
-	}
-}
-
-// NameWatch is a coalesced list of names; an async.Watch.
-type NameWatch struct {
-	bridge *Bridge // nil: nothing holds the names back
-	signal chan struct{}
-	mu     sync.Mutex
-	names  map[string]struct{}
-}
-
-func (w *NameWatch) add(names []string) {
-	w.mu.Lock()
-	for _, name := range names {
-		w.names[name] = struct{}{}
-	}
-	w.mu.Unlock()
-	select {
-	case w.signal <- struct{}{}:
-	default:
-	}
-}
-
-// Next waits for at least one name.
-func (w *NameWatch) Next(ctx context.Context) ([]string, error) {
-	for {
-		if w.bridge != nil && w.bridge.connection(ctx) != nil {
-			return nil, ctx.Err()
-		}
-		w.mu.Lock()
-		names := slices.Sorted(maps.Keys(w.names))
-		clear(w.names)
-		w.mu.Unlock()
-		if len(names) > 0 {
-			return names, nil
-		}
-		select {
-		case <-w.signal:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
 }
