@@ -3,9 +3,12 @@ package windows
 import (
 	"errors"
 	"fmt"
+
+	"github.com/antrea-lite/podnet/podnet"
 )
 
-// Errors on which callers decide; *HNSError wraps the one that its Code stands for.
+// Errors on which callers decide; *HNSError wraps the one that its Code stands for,
+// or podnet.ErrTryAgain when HNS is away, busy or on its way out.
 var (
 	// ErrNotFound: HNS says that an object of the call does not exist.
 	ErrNotFound = errors.New("not found in HNS")
@@ -47,14 +50,14 @@ var meanings = map[Code]meaning{
 	0x32:                  {text: "this version of Windows does not support the request"},
 	0x34:                  {text: "a network of that name exists already", is: ErrTaken},
 	0x57:                  {text: "HNS takes a value of the request for invalid"},
-	0xaa:                  {text: "HNS is busy with the object; try again"},
+	0xaa:                  {text: "HNS is busy with the object; try again", is: podnet.ErrTryAgain},
 	0xb7:                  {text: "the object exists already", is: ErrTaken},
-	0x425:                 {text: "the Host Network Service does not accept requests now; see `sc query hns`"},
-	0x426:                 {text: "the Host Network Service is not started; start it (`sc start hns`)"},
+	0x425:                 {text: "the Host Network Service does not accept requests now; see `sc query hns`", is: podnet.ErrTryAgain},
+	0x426:                 {text: "the Host Network Service is not started; start it (`sc start hns`)", is: podnet.ErrTryAgain},
 	CodeNotFound:          {text: "HNS has no such object", is: ErrNotFound},
-	0x5b4:                 {text: "HNS gave up waiting for a part of Windows"},
-	CodeServerUnavailable: {text: "the Host Network Service does not run; see `sc query hns` and its event log"},
-	0x6be:                 {text: "the Host Network Service ended in the middle of the call"},
+	0x5b4:                 {text: "HNS gave up waiting for a part of Windows", is: podnet.ErrTryAgain},
+	CodeServerUnavailable: {text: "the Host Network Service does not run; see `sc query hns` and its event log", is: podnet.ErrTryAgain},
+	0x6be:                 {text: "the Host Network Service ended in the middle of the call", is: podnet.ErrTryAgain},
 	CodeObjectExists:      {text: "the object exists already", is: ErrTaken},
 
 	CodeNetworkNotFound:    {text: "the HNS network is gone", is: ErrNotFound},
@@ -82,7 +85,7 @@ var meanings = map[Code]meaning{
 	0x803b001d:             {text: "the endpoint may not be shared between containers"},
 	0x803b001e:             {text: "an address is invalid or in no subnet of the HNS network; compare the Pod CIDR with the HNS network's"},
 	0x803b001f:             {text: "the extension of the virtual switch is missing; install Open vSwitch's"},
-	0x803b0020:             {text: "the Host Network Service is stopping"},
+	0x803b0020:             {text: "the Host Network Service is stopping", is: podnet.ErrTryAgain},
 	0x803b002b:             {text: "the endpoint is in another namespace"},
 	0x803b002c:             {text: "the object is still in use by others"},
 	0x803b002e:             {text: "attaching to the namespace failed; the sandbox may be ending"},

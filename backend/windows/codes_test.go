@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/antrea-lite/podnet/backend/windows"
+	"github.com/antrea-lite/podnet/podnet"
 )
 
 // What users see of the codes that are known from reports, and what callers
@@ -33,13 +34,16 @@ func TestCodesAreDecoded(t *testing.T) {
 		{0x803b0006, "uplink", nil},
 		{0x803b001e, "no subnet", nil},
 		{0x803b001f, "install Open vSwitch", nil},
-		{0x803b0020, "is stopping", nil},
+		{0x803b0020, "is stopping", podnet.ErrTryAgain},
 		{0x803b002b, "another namespace", nil},
 		{0x803b002c, "in use", nil},
 		{0x803b002e, "sandbox may be ending", nil},
-		{0x6ba, "does not run", nil},
-		{0x6be, "in the middle", nil},
-		{0x426, "not started", nil},
+		{0x6ba, "does not run", podnet.ErrTryAgain},
+		{0x6be, "in the middle", podnet.ErrTryAgain},
+		{0x426, "not started", podnet.ErrTryAgain},
+		{0x425, "does not accept", podnet.ErrTryAgain},
+		{0xaa, "busy", podnet.ErrTryAgain},
+		{0x5b4, "gave up waiting", podnet.ErrTryAgain},
 		{0x5, "administrator", nil},
 		{0x12345, "certutil -error 0x12345", nil},
 	} {
@@ -50,7 +54,7 @@ func TestCodesAreDecoded(t *testing.T) {
 				t.Errorf("0x%x: %q does not say %q", uint32(test.code), text, want)
 			}
 		}
-		for _, sentinel := range []error{windows.ErrNotFound, windows.ErrTaken, windows.ErrAttached} {
+		for _, sentinel := range []error{windows.ErrNotFound, windows.ErrTaken, windows.ErrAttached, podnet.ErrTryAgain} {
 			if got, want := errors.Is(err, sentinel), sentinel == test.is; got != want {
 				t.Errorf("0x%x: errors.Is(err, %v) is %v", uint32(test.code), sentinel, got)
 			}
