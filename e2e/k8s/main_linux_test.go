@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -50,7 +49,7 @@ func TestMain(m *testing.M) {
 // the machine looks as before.
 func run(m *testing.M) int {
 	var before lab.Listing
-	err := removeDead(context.Background(), filepath.Join(options.root, ".cache", "k8s"))
+	err := cluster.RemoveDead(context.Background(), filepath.Join(options.root, ".cache", "k8s", dirPrefix))
 	if err == nil {
 		before, err = cluster.Traces()
 	}
@@ -117,29 +116,6 @@ func start() error {
 
 // dirPrefix begins the names of directories of tests' clusters; the process id follows.
 const dirPrefix = "test-"
-
-// removeDead removes what is left of clusters whose test was killed: their
-// processes ended with it, directories and cgroups could not.
-func removeDead(ctx context.Context, dir string) error {
-	found, err := filepath.Glob(filepath.Join(dir, dirPrefix+"*"))
-	if err != nil {
-		return err
-	}
-	for _, path := range found {
-		pid := strings.TrimPrefix(filepath.Base(path), dirPrefix)
-		if _, err := os.Stat(filepath.Join("/proc", pid)); err == nil {
-			continue
-		}
-		c, err := cluster.Open(path)
-		if err != nil {
-			return err
-		}
-		if err := c.Down(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 func unchanged(before lab.Listing) error {
 	after, err := cluster.Traces()

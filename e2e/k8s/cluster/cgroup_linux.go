@@ -15,13 +15,16 @@ import (
 
 const cgroupRoot = "/sys/fs/cgroup"
 
-// cgroup is the name of a node's cgroup in every hierarchy. Clusters of
+// name begins what the cluster has outside of its directory: clusters of
 // different directories may run at the same time.
-func (c *Cluster) cgroup(n *Node) string {
+func (c *Cluster) name() string {
 	h := fnv.New32a()
 	h.Write([]byte(c.cfg.Dir))
-	return fmt.Sprintf("kube-%08x-%s", h.Sum32(), n.Name)
+	return fmt.Sprintf("kube-%08x", h.Sum32())
 }
+
+// cgroup is the name of a node's cgroup in every hierarchy.
+func (c *Cluster) cgroup(n *Node) string { return c.name() + "-" + n.Name }
 
 // hierarchies are the directories below which cgroups are made: the one of
 // cgroup v2, or those of v1 that have a controller, or a name as systemd's.

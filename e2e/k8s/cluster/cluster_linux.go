@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -47,7 +49,8 @@ func newCluster(cfg Config) *Cluster {
 }
 
 // Up makes a cluster and waits until every node is registered and has its Pod
-// CIDRs. progress is told each step. What was made is removed again when it fails.
+// CIDRs. progress is told each step, by several goroutines. What was made is
+// removed again when it fails.
 func Up(ctx context.Context, cfg Config, progress func(step string)) (_ *Cluster, err error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
@@ -61,24 +64,33 @@ func Up(ctx context.Context, cfg Config, progress func(step string)) (_ *Cluster
 			err = errors.Join(c.withLogs(err), c.Down(context.WithoutCancel(ctx)))
 		}
 	}()
-	for _, step := range []struct {
-		name string
-		do   func(context.Context) error
-	}{
-		{"processes started", c.startMachines},
-		{"images imported", c.importImages},
-		{"API server ready", c.startControllers},
-		{"nodes registered", c.register},
-	} {
-		stepCtx, cancel := context.WithTimeoutCause(ctx, upTime, fmt.Errorf("no %q within %s", step.name, upTime))
-		err := step.do(stepCtx)
-		cancel()
-		if err != nil {
-			return nil, err
+	if err := step(ctx, "processes started", progress, c.startMachines); err != nil {
+		return nil, err
+	}
+	// No Pod starts before a network is installed, so images may come later than nodes.
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.Go(func() error { return step(groupCtx, "images imported", progress, c.fillNodes) })
+	group.Go(func() error {
+		if err := step(groupCtx, "API server ready", progress, c.startControllers); err != nil {
+			return err
 		}
-		progress(step.name)
+		return step(groupCtx, "nodes registered", progress, c.register)
+	})
+	if err := group.Wait(); err != nil {
+		return nil, err
 	}
 	return c, nil
+}
+
+// step does a part of Up.
+func step(ctx context.Context, name string, progress func(string), do func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, upTime, fmt.Errorf("no %q within %s", name, upTime))
+	defer cancel()
+	if err := do(ctx); err != nil {
+		return err
+	}
+	progress(name)
+	return nil
 }
 
 // Open finds the cluster that Up made in dir.
@@ -111,7 +123,36 @@ func (c *Cluster) Down(ctx context.Context) error {
 	for _, n := range c.nodes {
 		errs = append(errs, removeCgroups(c.cgroup(n)))
 	}
+	if c.cfg.Disks != "" {
+		errs = append(errs, os.RemoveAll(c.cfg.Disks))
+	}
+	// Last: it says where the disks are.
 	return errors.Join(append(errs, os.RemoveAll(c.cfg.Dir))...)
+}
+
+// RemoveDead removes what is left of clusters whose directories' names are
+// prefix and the id of the process that made them, where that was killed: the
+// cluster's processes ended with it when it was Bound, directories and cgroups
+// could not.
+func RemoveDead(ctx context.Context, prefix string) error {
+	found, err := filepath.Glob(prefix + "*")
+	if err != nil {
+		return err
+	}
+	for _, path := range found {
+		pid := strings.TrimPrefix(path, prefix)
+		if _, err := os.Stat(filepath.Join("/proc", pid)); err == nil {
+			continue
+		}
+		c, err := Open(path)
+		if err != nil {
+			return err
+		}
+		if err := c.Down(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Nodes are the nodes: n1, n2, and so on.
@@ -150,7 +191,10 @@ func (c *Cluster) Reboot(ctx context.Context, n *Node) error {
 	return n.startKubelet()
 }
 
-func (c *Cluster) startMachines(ctx context.Context) error {
+func (c *Cluster) startMachines(ctx context.Context) (err error) {
+	if c.cfg.Disks, err = c.makeDisks(); err != nil {
+		return err
+	}
 	raw, err := json.MarshalIndent(c.cfg, "", "  ")
 	if err != nil {
 		return err
@@ -178,7 +222,15 @@ func (c *Cluster) startMachines(ctx context.Context) error {
 			return err
 		}
 	}
-	return c.connect()
+	if err := c.connect(); err != nil {
+		return err
+	}
+	for _, n := range c.nodes {
+		if err := lab.Every(ctx, pollEvery, func() error { _, err := n.ctr(ctx, "version"); return err }); err != nil {
+			return fmt.Errorf("containerd of %s: %w", n.Name, err)
+		}
+	}
+	return nil
 }
 
 func (c *Cluster) bootNode(ctx context.Context, n *Node) error {
@@ -195,21 +247,33 @@ func (c *Cluster) bootNode(ctx context.Context, n *Node) error {
 	return c.plug(n)
 }
 
-func (c *Cluster) importImages(ctx context.Context) error {
+// fillNodes gives the nodes what they have before a cluster is made of them.
+func (c *Cluster) fillNodes(ctx context.Context) error {
+	if err := c.Import(ctx, c.cfg.Parts.Images...); err != nil {
+		return err
+	}
 	for _, n := range c.nodes {
-		if err := lab.Every(ctx, pollEvery, func() error { _, err := n.ctr(ctx, "version"); return err }); err != nil {
-			return fmt.Errorf("containerd of %s: %w", n.Name, err)
-		}
-		for _, image := range c.cfg.Parts.Images {
-			if err := n.Import(ctx, image); err != nil {
-				return err
-			}
-		}
 		if err := n.installPlugins(c.cfg.Parts.Plugins); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Import gives every node the images of archives.
+func (c *Cluster) Import(ctx context.Context, archives ...string) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, n := range c.nodes {
+		group.Go(func() error {
+			for _, archive := range archives {
+				if err := n.Import(ctx, archive); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
 }
 
 func (c *Cluster) startControllers(ctx context.Context) error {

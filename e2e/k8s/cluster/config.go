@@ -13,6 +13,9 @@ type Config struct {
 	// Dir holds all that the cluster keeps. Up makes it, Down removes it. It has
 	// to be on a file system that overlayfs accepts for writing.
 	Dir string
+	// Disks holds the nodes' disks: images, containers and what nodes write. Up
+	// takes memory for them where there is plenty, and otherwise Dir.
+	Disks string
 	// Nodes is their number; 2 when 0.
 	Nodes int
 	// DualStack gives nodes, Pods and Services IPv6 addresses beside IPv4.

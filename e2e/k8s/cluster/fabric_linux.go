@@ -131,7 +131,16 @@ func ipNet(p netip.Prefix) *net.IPNet {
 // node, for CNI plugins that do not do it. cidrs are the nodes' Pod CIDRs in the
 // order of Nodes.
 func (c *Cluster) RoutePods(cidrs [][]netip.Prefix) error {
-	routers := append([]*machine{&c.control}, machines(c.nodes)...)
+	return c.routePods(cidrs, append([]*machine{&c.control}, machines(c.nodes)...))
+}
+
+// RouteControl gives the control plane alone those routes: an API server that
+// shall speak to Pods, for kubectl's proxy or for webhooks, has to have a way.
+func (c *Cluster) RouteControl(cidrs [][]netip.Prefix) error {
+	return c.routePods(cidrs, []*machine{&c.control})
+}
+
+func (c *Cluster) routePods(cidrs [][]netip.Prefix, routers []*machine) error {
 	for i, n := range c.nodes {
 		for _, m := range routers {
 			if m == &n.machine {

@@ -13,7 +13,7 @@ const containerdSocket = "/run/containerd/containerd.sock"
 // nodeSpec describes a node's namespaces and processes, and writes their
 // configuration files.
 func (c *Cluster) nodeSpec(n *Node) (spec, error) {
-	disk := filepath.Join(n.dir, "disk")
+	disk := filepath.Join(c.cfg.Disks, n.Name, "disk")
 	conf := filepath.Join(n.dir, "conf")
 	if err := os.MkdirAll(conf, 0o755); err != nil {
 		return spec{}, err
@@ -104,7 +104,8 @@ crashLoopBackOff: {maxContainerRestartPeriod: 1s}
 		containerdSocket, c.cgroup(n), ClusterDNS)
 }
 
-// proxyConfig leaves the sizes of connection tracking alone: they are the machine's.
+// proxyConfig leaves the size of connection tracking alone, which is the
+// machine's. Its times are the network namespace's.
 func (c *Cluster) proxyConfig(n *Node) string {
 	return fmt.Sprintf(`apiVersion: kubeproxy.config.k8s.io/v1alpha1
 kind: KubeProxyConfiguration
@@ -112,6 +113,6 @@ mode: nftables
 clientConnection: {kubeconfig: %q}
 clusterCIDR: %q
 hostnameOverride: %q
-conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 0s, tcpCloseWaitTimeout: 0s}
+conntrack: {maxPerCore: 0, tcpEstablishedTimeout: 24h, tcpCloseWaitTimeout: 1h}
 `, filepath.Join(c.cfg.Dir, "pki", "proxy.kubeconfig"), strings.Join(c.cfg.PodCIDRs(), ","), n.Name)
 }
