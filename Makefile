@@ -28,7 +28,9 @@ DUAL      ?=
 # A directory with a containerd to use, /usr/bin for Debian's. One is built when empty.
 CONTAINERD ?=
 K8SFLAGS  ?= -test.v -test.timeout=30m
-FOCUS     ?= Granular Checks: Pods should function for
+# Upstream tests, a regular expression: make conformance FOCUS='Granular Checks: Pods'
+FOCUS     ?=
+CONFORMANCEFLAGS ?=
 
 RUN_PACKAGES  := openvswitch-switch
 # gcc and the C library's headers are what the race detector needs.
@@ -42,7 +44,9 @@ WINEPKG       ?= ./...
 
 K8S_PACKAGES  := $(RUN_PACKAGES) runc nftables iptables iproute2 procps busybox-static
 IMAGE_PACKAGES := openvswitch-switch busybox-static
-CONFORMANCE_PACKAGES := $(K8S_PACKAGES) curl netcat-openbsd bind9-dnsutils
+# What the images of the upstream tests consist of; the first line is enough for those of make e2e-k8s.
+UPSTREAM_PACKAGES    := curl wget netcat-openbsd bind9-dnsutils
+CONFORMANCE_PACKAGES := $(UPSTREAM_PACKAGES) conntrack nginx-light
 KUBELAB       := bin/kubelab --containerd='$(CONTAINERD)'
 
 PEER          := github.com/containernetworking/plugins
@@ -213,13 +217,15 @@ k8s-kubectl: ## kubectl in that cluster: ARGS="get pods -A"
 	@bin/kubelab kubectl $(ARGS)
 
 e2e-k8s: k8s-build ## scenarios in a Kubernetes cluster: NETWORK=bridge DUAL=1 RUN=TestPodsTalk
+	@scripts/deps.sh $(UPSTREAM_PACKAGES)
+	@$(KUBELAB) build --upstream
 	@echo '== scenarios, Kubernetes ($(NETWORK))'
 	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/k8s.test ./e2e/k8s
 	@bin/k8s.test -root=. -network=$(NETWORK) -containerd='$(CONTAINERD)' $(if $(DUAL),-dual) -test.run '$(RUN)' $(K8SFLAGS)
 
-conformance: k8s-build ## upstream sig-network tests in a cluster of their own: FOCUS=REGEXP
+conformance: k8s-build ## all upstream sig-network tests that can run here, and docs/conformance.md; or FOCUS=REGEXP
 	@scripts/deps.sh $(CONFORMANCE_PACKAGES)
-	@$(KUBELAB) conformance --network $(NETWORK) '$(FOCUS)'
+	@$(KUBELAB) conformance --network $(NETWORK) $(if $(FOCUS),,--report docs/conformance.md) $(CONFORMANCEFLAGS) '$(FOCUS)'
 
 clean: ## remove what the goals built, the cached kernel too
 	rm -rf bin .cache

@@ -8,8 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -60,14 +62,28 @@ func (b *Builder) Cluster(ctx context.Context, containerd string) (cluster.Parts
 	return parts, nil
 }
 
-// Conformance builds the upstream tests, and their image, which it returns too.
-func (b *Builder) Conformance(ctx context.Context) (test, image string, err error) {
-	dir, err := b.module(ctx, product{dir: "conformance", packages: []string{"k8s.io/kubernetes/test/images/agnhost"}, test: "conformance.test", stamped: true})
+// Upstream builds the upstream tests and the images that their Pods run: all of
+// them, or agnhost alone, with which most of the tests are content.
+func (b *Builder) Upstream(ctx context.Context, all bool) (dir string, images []string, err error) {
+	const upstreamImages = "k8s.io/kubernetes/test/images/"
+	dir, err = b.module(ctx, product{dir: "conformance", test: "conformance.test", stamped: true, packages: []string{
+		"github.com/onsi/ginkgo/v2/ginkgo", upstreamImages + "agnhost", upstreamImages + "regression-issue-74839"},
+		files: []string{upstreamImages + "agnhost/porter/localhost.crt", upstreamImages + "agnhost/porter/localhost.key"}})
 	if err != nil {
-		return "", "", err
+		return "", nil, err
 	}
-	image, err = b.image("e2e/k8s/images/agnhost.list")
-	return filepath.Join(dir, "conformance.test"), image, err
+	lists := []string{"agnhost"}
+	if all {
+		lists = append(lists, "busybox", "glibc-dns-testing", "regression-issue-74839", "nginx", "distroless-iptables")
+	}
+	for _, list := range lists {
+		image, err := b.image("e2e/k8s/images/upstream/" + list + ".list")
+		if err != nil {
+			return "", nil, err
+		}
+		images = append(images, image)
+	}
+	return dir, images, nil
 }
 
 func (b *Builder) kubeall(ctx context.Context) (string, error) {
@@ -93,6 +109,7 @@ type product struct {
 	dir      string   // of the module, below e2e/k8s
 	packages []string // to build
 	test     string   // name of the module's own test binary; "" builds none
+	files    []string // of packages, to be copied
 	stamped  bool     // programs that tell Kubernetes' version
 	slow     string   // how long it takes when nothing is cached
 }
@@ -103,7 +120,7 @@ func (b *Builder) module(ctx context.Context, p product) (string, error) {
 	src := filepath.Join(b.Root, "e2e", "k8s", p.dir)
 	out := b.cache(p.dir)
 	flags := []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags=-s -w" + p.stamps()}
-	key, err := keyOf(src, append(append([]string{runtime.Version(), p.test}, p.packages...), flags...))
+	key, err := keyOf(src, slices.Concat([]string{runtime.Version(), p.test}, p.packages, p.files, flags))
 	if err != nil {
 		return "", err
 	}
@@ -128,8 +145,29 @@ func (b *Builder) module(ctx context.Context, p product) (string, error) {
 			return "", err
 		}
 	}
+	for _, file := range p.files {
+		if err := b.copyOf(ctx, src, file, out); err != nil {
+			return "", err
+		}
+	}
 	b.Progress(fmt.Sprintf("built %s in %s", p.dir, time.Since(start).Round(time.Second)))
 	return out, os.WriteFile(stamp, []byte(key), 0o644)
+}
+
+// copyOf copies a file that lies beside a package's sources to a directory.
+func (b *Builder) copyOf(ctx context.Context, module, file, to string) error {
+	pkg, name := path.Split(file)
+	list := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", path.Clean(pkg))
+	list.Dir, list.Env = module, moduleEnv()
+	dir, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("directory of %s: %w", pkg, err)
+	}
+	content, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), name))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(to, name), content, 0o644)
 }
 
 // stamps are linker flags for Kubernetes' version, which its own build scripts
@@ -171,8 +209,7 @@ func keyOf(dir string, further []string) (string, error) {
 func (b *Builder) goTool(ctx context.Context, dir string, args []string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	// cgo would make programs that need the machine's libraries, and take longer.
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
+	cmd.Env = moduleEnv()
 	counter := newPackageCounter(b.Progress)
 	defer counter.stop()
 	cmd.Stdout, cmd.Stderr = counter, counter
@@ -180,4 +217,10 @@ func (b *Builder) goTool(ctx context.Context, dir string, args []string) error {
 		return fmt.Errorf("go %s in %s: %w\n%s", args[0], dir, err, counter.tail())
 	}
 	return nil
+}
+
+// moduleEnv is the go command's environment in one of the modules. cgo would make
+// programs that need the machine's libraries, and take longer.
+func moduleEnv() []string {
+	return append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly", "GOWORK=off")
 }

@@ -7,18 +7,26 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"time"
 
+	"github.com/antrea-lite/podnet/e2e/k8s/build"
 	"github.com/antrea-lite/podnet/e2e/k8s/cluster"
 	"github.com/antrea-lite/podnet/e2e/k8s/networks"
+	"github.com/antrea-lite/podnet/e2e/k8s/upstream"
 )
 
-// Tests that need what is not here: other clouds, other families, or minutes of
-// disturbance.
-const skipDefault = `Serial|Disruptive|Slow|DualStack|SCTP|\[Feature:`
+// upstreamFlags are about the upstream tests.
+type upstreamFlags struct {
+	build     bool
+	processes int
+	report    string
+	excluded  bool
+}
 
-// conformance makes a cluster, runs the upstream tests in the network namespace
-// of the control plane, from where API server and nodes can be reached, and
-// removes the cluster.
+// conformance makes a cluster, runs the upstream tests against it and removes
+// it. The cluster has both families: some tests want both, and to the others
+// it is an IPv4 cluster.
 func (l *lab) conformance(ctx context.Context, args []string) (err error) {
 	network, err := networks.ByName(l.network, l.root)
 	if err != nil {
@@ -29,38 +37,82 @@ func (l *lab) conformance(ctx context.Context, args []string) (err error) {
 	if err != nil {
 		return err
 	}
-	test, image, err := b.Conformance(ctx)
-	if err != nil {
+	suite := upstream.Suite{Processes: l.upstream.processes, Output: os.Stderr}
+	if suite.Dir, suite.Images, err = b.Upstream(ctx, true); err != nil {
 		return err
 	}
-	parts.Images = append(parts.Images, image)
-	c, err := cluster.Up(ctx, cluster.Config{Dir: filepath.Join(l.root, ".cache", "k8s", fmt.Sprint("conformance-", os.Getpid())), Parts: parts, Bound: true}, l.note)
+	prefix := filepath.Join(l.root, ".cache", "k8s", "conformance-")
+	if err := cluster.RemoveDead(ctx, prefix); err != nil {
+		return err
+	}
+	cfg := cluster.Config{Dir: fmt.Sprint(prefix, os.Getpid()), DualStack: true, Parts: parts, Bound: true}
+	c, err := cluster.Up(ctx, cfg, l.note)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Down(context.WithoutCancel(ctx))) }()
+	if err := l.prepare(ctx, c, network); err != nil {
+		return err
+	}
+	sel := upstream.Selection{Skip: upstream.Excluded()}
+	if l.upstream.excluded {
+		sel.Skip = ""
+	}
+	if len(args) > 0 {
+		sel.Focus = args[0]
+	}
+	began := time.Now()
+	results, err := suite.Run(ctx, c, sel)
+	if err != nil {
+		return err
+	}
+	l.note(fmt.Sprintf("%d passed, %d failed, %d skipped themselves", len(results.Of(upstream.Passed)), len(results.Of(upstream.Failed)), len(results.Of(upstream.Skipped))))
+	if l.upstream.report != "" {
+		if err := l.writeReport(ctx, results, c, began); err != nil {
+			return err
+		}
+	}
+	return results.Check()
+}
+
+// prepare gives the cluster its network and its DNS. Many tests read what their
+// Pods found out through the API server's proxy.
+func (l *lab) prepare(ctx context.Context, c *cluster.Cluster, network networks.Network) error {
 	if err := network.Install(ctx, c); err != nil {
 		return err
 	}
-	if _, err := c.Kubectl(ctx, "wait", "--for=condition=Ready", "node", "--all", "--timeout=60s"); err != nil {
+	if err := networks.RouteControl(ctx, c); err != nil {
 		return err
 	}
-	// Some tests look names up.
-	if _, err := c.Kubectl(ctx, "apply", "-f", filepath.Join(l.root, "e2e/k8s/manifests/coredns.yaml")); err != nil {
-		return err
+	for _, args := range [][]string{
+		{"wait", "--for=condition=Ready", "node", "--all", "--timeout=60s"},
+		{"apply", "-f", filepath.Join(l.root, "e2e/k8s/manifests/coredns.yaml")},
+		{"rollout", "status", "--timeout=60s", "-n", "kube-system", "deployment/coredns"},
+	} {
+		if _, err := c.Kubectl(ctx, args...); err != nil {
+			return err
+		}
 	}
-	skip := skipDefault
-	if len(args) > 1 {
-		skip = args[1]
-	}
-	l.note("cluster ready, tests matching " + args[0])
-	return attach(inControl(ctx, c, test, "--provider=skeleton", "--kubectl-path="+filepath.Join(parts.Kubeall, "kubectl"),
-		"-ginkgo.no-color", "-ginkgo.focus="+args[0], "-ginkgo.skip="+skip,
-		"--allowed-not-ready-nodes=0", "--delete-namespace-on-failure=true"))
+	l.note("cluster ready")
+	return nil
 }
 
-func inControl(ctx context.Context, c *cluster.Cluster, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "nsenter", append([]string{"--net=" + c.ControlNS(), "--"}, args...)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig())
-	return cmd
+func (l *lab) writeReport(ctx context.Context, results upstream.Results, c *cluster.Cluster, began time.Time) (err error) {
+	describe := exec.CommandContext(ctx, "git", "describe", "--tags", "--always", "--dirty")
+	describe.Dir = l.root
+	version, err := describe.Output()
+	if err != nil {
+		return fmt.Errorf("git describe: %w: the report names the tree's version", err)
+	}
+	f, err := os.Create(l.upstream.report)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	return results.Markdown(f, upstream.Run{
+		Kubernetes: build.KubernetesVersion,
+		Cluster:    fmt.Sprintf("%d nodes, IPv4 and IPv6, kube-proxy with nftables (e2e/k8s/README.md)", len(c.Nodes())),
+		Network:    l.network + " " + strings.TrimSpace(string(version)),
+		Date:       began, Took: time.Since(began),
+	})
 }

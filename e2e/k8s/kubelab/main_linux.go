@@ -50,6 +50,7 @@ type lab struct {
 	network    string
 	nodes      int
 	dual       bool
+	upstream   upstreamFlags
 	start      time.Time
 }
 
@@ -64,10 +65,14 @@ func (l *lab) command() *cobra.Command {
 	up := l.sub("up", "make a cluster and wait until its nodes are registered", cobra.NoArgs, l.up)
 	up.Flags().IntVar(&l.nodes, "nodes", 2, "number of nodes, 1 to 9")
 	up.Flags().BoolVar(&l.dual, "dual", false, "IPv6 beside IPv4")
-	conformance := l.sub("conformance FOCUS [SKIP]", "upstream sig-network tests whose names match, in a cluster of their own", cobra.RangeArgs(1, 2), l.conformance)
+	conformance := l.sub("conformance [REGEXP]", "upstream sig-network tests, all that can run here or those whose names match, in a cluster of their own", cobra.MaximumNArgs(1), l.conformance)
 	conformance.Flags().StringVar(&l.network, "network", "antrea-lite", "what connects the Pods: bridge or antrea-lite")
-	root.AddCommand(up,
-		l.sub("build", "build what a cluster consists of, where the cache has it not", cobra.NoArgs, l.build),
+	conformance.Flags().IntVar(&l.upstream.processes, "procs", 4, "tests at a time")
+	conformance.Flags().StringVar(&l.upstream.report, "report", "", "file to write a report to, in Markdown")
+	conformance.Flags().BoolVar(&l.upstream.excluded, "excluded", false, "those too that are known not to work here")
+	buildParts := l.sub("build", "build what a cluster consists of, where the cache has it not", cobra.NoArgs, l.build)
+	buildParts.Flags().BoolVar(&l.upstream.build, "upstream", false, "the upstream tests too")
+	root.AddCommand(up, buildParts,
 		l.sub("down", "end the cluster and remove all that it made", cobra.NoArgs, l.down),
 		through(l.sub("kubectl [ARGUMENT]...", "kubectl as administrator", cobra.ArbitraryArgs, l.kubectl)),
 		through(l.sub("exec NODE COMMAND [ARGUMENT]...", "a command inside a node", cobra.MinimumNArgs(2), l.exec)),
@@ -105,7 +110,11 @@ func (l *lab) note(text string) {
 func (l *lab) builder() *build.Builder { return &build.Builder{Root: l.root, Progress: l.note} }
 
 func (l *lab) build(ctx context.Context, _ []string) error {
-	_, err := l.builder().Cluster(ctx, l.containerd)
+	b := l.builder()
+	_, err := b.Cluster(ctx, l.containerd)
+	if err == nil && l.upstream.build {
+		_, _, err = b.Upstream(ctx, false)
+	}
 	return err
 }
 
@@ -164,12 +173,7 @@ func (l *lab) load(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range c.Nodes() {
-		if err := n.Import(ctx, args[0]); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.Import(ctx, args[0])
 }
 
 func (l *lab) install(ctx context.Context, args []string) error {

@@ -30,6 +30,15 @@ func ByName(name, root string) (Network, error) {
 	return nil, fmt.Errorf("no network %q: there are bridge and antrea-lite", name)
 }
 
+// RouteControl gives the control plane routes to the Pods, whatever the network.
+func RouteControl(ctx context.Context, c *cluster.Cluster) error {
+	ranges, err := podRanges(ctx, c)
+	if err != nil {
+		return err
+	}
+	return c.RouteControl(ranges)
+}
+
 // podRanges are the Pod CIDRs that the controller manager gave the nodes, in the
 // order of Nodes.
 func podRanges(ctx context.Context, c *cluster.Cluster) ([][]netip.Prefix, error) {
