@@ -80,7 +80,10 @@ func (p *Pod) DeleteDevice() error {
 	if err != nil {
 		return err
 	}
-	return netlink.LinkDel(link)
+	if err := netlink.LinkDel(link); !errors.Is(err, unix.ENODEV) { // it went with the Pod's namespace just now
+		return err
+	}
+	return nil
 }
 
 // MakeTap makes a tap and brings it up: a device whose far end is this process.
