@@ -63,11 +63,13 @@ func TestAddWhileOpenVSwitchIsSlow(t *testing.T) {
 func TestDelWhileOpenVSwitchIsFrozen(t *testing.T) {
 	n := start(t, nil)
 	a := n.plug("a", nil)
-	p := n.plug("p", map[string]any{"timeoutSeconds": 2})
+	p := n.plug("p", nil)
 	if err := n.Switch.PauseVswitchd(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := n.Plugin.Run(t.Context(), p.Call("DEL"))
+	impatient := p.Call("DEL")
+	impatient.Stdin = n.NetConf(map[string]any{"timeoutSeconds": 2})
+	_, err := n.Plugin.Run(t.Context(), impatient)
 	n.wantError("DEL", err, codeTryAgain)
 	if err := n.Switch.ResumeVswitchd(); err != nil {
 		t.Fatal(err)

@@ -112,18 +112,13 @@ func TestDelWhileOpenFlowIsAway(t *testing.T) {
 func TestDelWhileTheDatabaseIsAway(t *testing.T) {
 	n := start(t, asynchronous(nil))
 	n.freeze()
-	p, err := n.NewPod("p", map[string]any{"timeoutSeconds": 2})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n.pods[p.Name] = p
-	if err := n.Add(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
+	p := n.begin("p")
 	if err := n.Switch.StopDB(); err != nil {
 		t.Fatal(err)
 	}
-	_, err = n.Plugin.Run(t.Context(), p.Call("DEL"))
+	impatient := p.Call("DEL")
+	impatient.Stdin = n.NetConf(map[string]any{"timeoutSeconds": 2})
+	_, err := n.Plugin.Run(t.Context(), impatient)
 	n.wantError("DEL without a database", err, codeTryAgain)
 	if err := n.Switch.StartDB(); err != nil {
 		t.Fatal(err)

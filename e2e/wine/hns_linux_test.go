@@ -264,8 +264,6 @@ func TestDeleteAsTheVNICAppears(t *testing.T) {
 			n.bareAgain()
 		}
 		n.hns.Intercept(nil)
-		if h := n.hns.OpenHandles(); h != 0 {
-			t.Errorf("%d handles of HNS are open", h)
-		}
+		n.noHandleIsOpen()
 	})
 }

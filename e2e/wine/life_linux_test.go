@@ -57,7 +57,5 @@ func life(t *testing.T, o nodeOptions) {
 	}
 	n.unplug(b)
 	n.bareAgain()
-	if h := n.hns.OpenHandles(); h != 0 {
-		t.Errorf("%d handles of HNS are open", h)
-	}
+	n.noHandleIsOpen()
 }

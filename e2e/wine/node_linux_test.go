@@ -251,6 +251,17 @@ func (n *node) left() []string {
 	return all
 }
 
+// noHandleIsOpen waits for calls that nobody in the agent waits for any more.
+func (n *node) noHandleIsOpen() {
+	n.t.Helper()
+	n.eventually("no handle of HNS is open", func() error {
+		if h := n.hns.OpenHandles(); h != 0 {
+			return fmt.Errorf("%d are open", h)
+		}
+		return nil
+	})
+}
+
 // bareAgain demands that nothing is left of any Pod.
 func (n *node) bareAgain() {
 	n.t.Helper()
