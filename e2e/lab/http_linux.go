@@ -34,16 +34,3 @@ func Get(ctx context.Context, from Endpoint, url string) (string, error) {
 	}
 	return string(body), err
 }
-
-// MTU of an interface in the namespace at ns.
-func MTU(ns, ifname string) (mtu int, err error) {
-	err = In(ns, func() error {
-		i, err := net.InterfaceByName(ifname)
-		if err != nil {
-			return fmt.Errorf("interface %s in %q: %w", ifname, ns, err)
-		}
-		mtu = i.MTU
-		return nil
-	})
-	return mtu, err
-}

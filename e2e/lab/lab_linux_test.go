@@ -110,6 +110,17 @@ func TestInstruments(t *testing.T) {
 	}
 }
 
+func TestStreamTCPEndsWithItsContext(t *testing.T) {
+	a, b := cable(t, [2]string{"10.0.0.1/24", "10.0.0.2/24"})
+	const every = 10 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	sent, err := StreamTCP(ctx, a[0], b[0], 1000, every)
+	if err != nil || sent.Bytes < 5000 || sent.Bytes > 1000*int64(sent.Took/every+1) {
+		t.Errorf("%+v, error %v; want 1000 bytes each %s", sent, err, every)
+	}
+}
+
 func TestPingStreamCountsLoss(t *testing.T) {
 	a, b := cable(t, [2]string{"10.0.0.1/24", "10.0.0.2/24"})
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)

@@ -33,6 +33,45 @@ func (t Transfer) MbitPerSecond() float64 { return float64(t.Bytes) * 8 / 1e6 / 
 // digests at both ends: a ping would not see checksum offload that the
 // userspace datapath cannot complete.
 func SendTCP(ctx context.Context, from, to Endpoint, size int64) (Transfer, error) {
+	return transfer(ctx, from, to, io.LimitReader(randomBytes(), size))
+}
+
+// settleTime is how long StreamTCP waits, when nothing more is sent, for what is
+// under way: a connection that met an outage pauses for seconds before it tries again.
+const settleTime = 60 * time.Second
+
+// StreamTCP sends size random bytes every interval over one TCP connection until ctx
+// ends, and compares the digests at both ends as SendTCP does.
+func StreamTCP(ctx context.Context, from, to Endpoint, size int, interval time.Duration) (Transfer, error) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	whole, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(settleTime, cancel) })()
+	return transfer(whole, from, to, &paced{ctx, tick.C, size, randomBytes()})
+}
+
+func randomBytes() io.Reader { return rand.NewChaCha8([32]byte{}) }
+
+// paced reads size bytes at each tick until ctx ends.
+type paced struct {
+	ctx    context.Context
+	tick   <-chan time.Time
+	size   int
+	source io.Reader
+}
+
+func (p *paced) Read(b []byte) (int, error) {
+	select {
+	case <-p.ctx.Done():
+		return 0, io.EOF
+	case <-p.tick:
+		return p.source.Read(b[:min(len(b), p.size)])
+	}
+}
+
+// transfer sends all of source.
+func transfer(ctx context.Context, from, to Endpoint, source io.Reader) (Transfer, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	l, err := Listen(to, 0)
@@ -55,7 +94,8 @@ func SendTCP(ctx context.Context, from, to Endpoint, size int64) (Transfer, erro
 	defer stopConn()
 	start := time.Now()
 	sum := sha256.New()
-	if _, err := io.Copy(io.MultiWriter(conn, sum), io.LimitReader(rand.NewChaCha8([32]byte{}), size)); err != nil {
+	size, err := io.Copy(io.MultiWriter(conn, sum), source)
+	if err != nil {
 		return Transfer{}, fmt.Errorf("send to %s: %w", to.Addr, orCause(ctx, err))
 	}
 	if err := conn.CloseWrite(); err != nil {
