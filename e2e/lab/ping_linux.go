@@ -153,8 +153,11 @@ type PingReport struct {
 	LongestGap time.Duration // between two replies
 }
 
-// PingStream sends an echo request every interval until ctx ends, then waits a
-// second for late replies.
+// lateTurns is how often a second is divided to wait for late replies.
+const lateTurns = 10
+
+// PingStream sends an echo request every interval until ctx ends, then waits for
+// late replies until none has come for a second.
 func PingStream(ctx context.Context, ns string, src, dst netip.Addr, interval time.Duration) (PingReport, error) {
 	p, err := NewPinger(ns, src, dst)
 	if err != nil {
@@ -185,9 +188,14 @@ func PingStream(ctx context.Context, ns string, src, dst netip.Addr, interval ti
 		}
 	}
 	stopped := time.Now()
-	for end := stopped.Add(time.Second); len(answered) < report.Sent && time.Now().Before(end); {
-		if err := p.collect(end, answered, &last, &report); err != nil {
+	// In turns, because a machine that stands still for a second loses no reply.
+	for turn := 0; len(answered) < report.Sent && turn < lateTurns; turn++ {
+		before := len(answered)
+		if err := p.collect(time.Now().Add(time.Second/lateTurns), answered, &last, &report); err != nil {
 			return report, err
+		}
+		if len(answered) > before {
+			turn = 0
 		}
 	}
 	report.Lost = report.Sent - len(answered)
