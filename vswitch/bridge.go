@@ -31,7 +31,7 @@ type BridgeInfo struct {
 }
 
 // EnsureBridge makes the bridge, or makes an existing one fit: fail_mode
-// secure and OpenFlow 1.5 among the protocols, each written only when it differs
+// secure (standalone, if so configured) and OpenFlow 1.5 among the protocols, each written only when it differs
 // (a change of protocols closes every OpenFlow session). Ports and settings of
 // others stay. It waits for the datapath id, which ovs-vswitchd gives.
 // A bridge of the other datapath type: ErrDatapathType.
@@ -84,9 +84,9 @@ func (c *Client) compareBridge(t *tables) (ops []ovsdb.Operation, create bool, e
 		return nil, false, fmt.Errorf("%w: it exists with datapath_type %q, the configuration says %q: change the configuration, or delete the bridge (ovs-vsctl del-br %s) and let the agent make it",
 			ErrDatapathType, have, c.cfg.Datapath, c.cfg.Bridge)
 	}
-	if value(b.FailMode) != "secure" {
+	if value(b.FailMode) != c.cfg.failMode() {
 		ops = append(ops, ovsdb.Operation{
-			Op: ovsdb.OperationUpdate, Table: tableBridge, Where: byUUID(b.UUID), Row: ovsdb.Row{"fail_mode": "secure"},
+			Op: ovsdb.OperationUpdate, Table: tableBridge, Where: byUUID(b.UUID), Row: ovsdb.Row{"fail_mode": c.cfg.failMode()},
 		})
 	}
 	if !slices.Contains(b.Protocols, needed) {
@@ -129,7 +129,7 @@ func (c *Client) createBridge(t *tables) ([]ovsdb.Operation, error) {
 	return append(local.inserts(), ovsdb.Operation{
 		Op: ovsdb.OperationInsert, Table: tableBridge, UUID: bridge.GoUUID, Row: ovsdb.Row{
 			"name": c.cfg.Bridge, "ports": ovsdb.UUID{GoUUID: local.row}, "datapath_type": c.cfg.Datapath,
-			"fail_mode": "secure", "protocols": ovsdb.OvsSet{GoSet: defaultProtocols()},
+			"fail_mode": c.cfg.failMode(), "protocols": ovsdb.OvsSet{GoSet: defaultProtocols()},
 		},
 	}, ovsdb.Operation{
 		Op: ovsdb.OperationMutate, Table: tableRoot, Where: byUUID(root.UUID),

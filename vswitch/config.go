@@ -25,6 +25,9 @@ type Config struct {
 	Bridge string
 	// Datapath is "system" (the kernel's, and the default) or "netdev" (userspace).
 	Datapath string
+	// Standalone makes a bridge that switches by itself, like a learning switch, in
+	// place of one that does nothing without flows.
+	Standalone bool
 
 	// ProbeInterval is how long the server may be silent before it is asked for an echo; after
 	// two of them the connection is given up. Default 5 s.
@@ -85,4 +88,12 @@ func (cfg Config) withDefaults() (Config, error) {
 		cfg.Observer = noObserver{}
 	}
 	return cfg, nil
+}
+
+// failMode is the bridge's fail_mode: what it does without a controller.
+func (cfg Config) failMode() string {
+	if cfg.Standalone {
+		return "standalone"
+	}
+	return "secure"
 }

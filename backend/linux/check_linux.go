@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/internal/ethtool"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 )
@@ -99,7 +100,7 @@ func (l *Linker) checkContainer(ctx context.Context, p plan, host linkInfo) (dif
 		return d, err
 	}
 	if l.cfg.DisableTXChecksum {
-		on, err := txChecksum(p.key.IfName)
+		on, err := ethtool.Get(p.key.IfName, ethtool.TXChecksum)
 		if err != nil {
 			return d, err
 		}

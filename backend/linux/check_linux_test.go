@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
 
 	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/internal/ethtool"
 	"github.com/antrea-lite/podnet/internal/nettest"
 	"github.com/antrea-lite/podnet/podnet"
 )
@@ -82,7 +82,7 @@ func TestCheckFindsEveryDifference(t *testing.T) {
 			must(t, h.LinkSetName(eth0, "eth9"))
 		}), []string{"interface eth0: no such interface"}},
 		{"offload", func(t *testing.T, iface *ifstore.Interface) {
-			inside(t, iface.NetNS, func() error { return ethtool("eth0", &ethtoolValue{cmd: unix.ETHTOOL_STXCSUM, data: 1}) })
+			inside(t, iface.NetNS, func() error { return ethtool.Set("eth0", ethtool.TXChecksum, true) })
 		}, []string{"TX checksum offload is on"}},
 		{"host MAC", func(t *testing.T, iface *ifstore.Interface) {
 			must(t, netlink.LinkSetHardwareAddr(hostEnd(t, *iface), net.HardwareAddr{2, 0, 0, 0, 0, 8}))

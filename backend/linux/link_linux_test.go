@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/internal/ethtool"
 	"github.com/antrea-lite/podnet/podnet"
 )
 
@@ -249,7 +250,7 @@ func TestTXChecksumOffload(t *testing.T) {
 		path := newNS(t)
 		iface := link(t, newLinker(t, Config{DisableTXChecksum: off}), request4(fmt.Sprint("c", off), path))
 		inside(t, path, func() error {
-			on, err := txChecksum("eth0")
+			on, err := ethtool.Get("eth0", ethtool.TXChecksum)
 			if on == off {
 				t.Errorf("DisableTXChecksum %v: offload on: %v", off, on)
 			}

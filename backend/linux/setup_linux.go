@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/antrea-lite/podnet/ifstore"
+	"github.com/antrea-lite/podnet/internal/ethtool"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
@@ -63,7 +64,7 @@ func setUpContainerEnd(index int, p plan, noTXChecksum bool) error {
 		return in(p, err)
 	}
 	if noTXChecksum {
-		if err := disableTXChecksum(p.key.IfName); err != nil {
+		if err := ethtool.Set(p.key.IfName, ethtool.TXChecksum, false); err != nil {
 			return in(p, err)
 		}
 	}

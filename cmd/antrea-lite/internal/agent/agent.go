@@ -7,11 +7,10 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/cniserver"
@@ -51,6 +50,8 @@ type agent struct {
 	others  *nodenet.Keeper // nil: likewise
 	events  *podEvents
 	host    []hostPart
+	early   []hostPart    // run before the Node is known
+	joined  chan struct{} // closed once it is
 
 	restored atomic.Bool   // the interfaces of the bridge are known
 	dbWake   chan struct{} // one token: OVSDB came (back)
@@ -81,7 +82,7 @@ func Run(ctx context.Context, conf *config.Config, node config.Node, version str
 		defer page.Close()
 	}
 	a := &agent{conf: conf, node: node, version: version, started: time.Now(), metrics: metrics.New(version), store: ifstore.New(),
-		dbWake: make(chan struct{}, 1), ofWake: make(chan struct{}, 1)}
+		joined: make(chan struct{}), dbWake: make(chan struct{}, 1), ofWake: make(chan struct{}, 1)}
 	return a.run(ctx, listener, page)
 }
 
@@ -90,6 +91,7 @@ type hostPart struct {
 	name  string
 	run   func(context.Context) error
 	check func() error // nil: nothing to say about the node
+	wake  func()       // of an early part: the Node is known now
 }
 
 func ranges(node config.Node) []ipam.Range {
@@ -107,6 +109,10 @@ func (a *agent) make(ctx context.Context, joining *joining) (err error) {
 		if a.cluster, a.node, err = joinCluster(ctx, a.conf, a.store, a.version, joining.say); err != nil {
 			return err
 		}
+	}
+	close(a.joined)
+	for _, h := range a.early {
+		h.wake()
 	}
 	if a.leases, err = ipam.New(ctx, ipam.Config{Dir: a.conf.StateDir, Network: a.conf.Bridge, Ranges: ranges(a.node), BootID: bootID()}); err != nil {
 		return err
@@ -169,7 +175,7 @@ func (a *agent) compose() (err error) {
 		// A node that cannot be reached is no reason to take no Pods here.
 		parts = append(parts, health.Part{Name: "other nodes", Check: a.checkOthers, Advises: true, Remedy: "the agent looks again every few seconds"})
 	}
-	for _, h := range a.host {
+	for _, h := range slices.Concat(a.host, a.early) {
 		if h.check != nil {
 			parts = append(parts, health.Part{Name: h.name, Check: h.check, Remedy: remedyOVS})
 		}
@@ -183,100 +189,6 @@ func (a *agent) replay(ctx context.Context, conn *ofclient.Conn) error {
 	return a.net.Replay(ctx, func(ctx context.Context, ifaces []ifstore.Interface) error {
 		return a.flows.Replay(ctx, conn, ifaces)
 	})
-}
-
-// run runs the parts. The CNI socket and the page are served from the first moment
-// on: a node that waits for its API server is alive, and says what it waits for.
-// The CNI server ends first, while its calls can still reach Open vSwitch; then
-// the rest.
-func (a *agent) run(ctx context.Context, listener, page net.Listener) (err error) {
-	boot, err := bootStamp(a.conf)
-	if err != nil {
-		return err
-	}
-	conf := newCNIConf(a.conf, boot)
-	if err := conf.removeOld(); err != nil {
-		return err
-	}
-	base, stopBase := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopBase()
-	group, base := errgroup.WithContext(base)
-	serving, stopServing := context.WithCancel(base)
-	defer stopServing()
-	defer context.AfterFunc(ctx, stopServing)()
-
-	part := func(name string, run func(context.Context) error) {
-		group.Go(func() error {
-			logger := klog.FromContext(base).WithValues("part", name)
-			if err := run(klog.NewContext(base, logger)); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			return nil
-		})
-	}
-	joining := newJoining(a)
-	calls, pages := newHandoff(joining.socketHandler()), newHandoff(joining.pageHandler())
-	group.Go(func() error {
-		defer stopBase()
-		return serve(serving, listener, calls)
-	})
-	if page != nil {
-		part("health page", func(ctx context.Context) error { return serve(ctx, page, pages) })
-	}
-	klog.FromContext(ctx).Info("Agent started", "version", a.version, "pid", os.Getpid(), "bridge", a.conf.Bridge, "socket", a.conf.CNISocket)
-	err = a.make(serving, joining)
-	if a.leases != nil {
-		defer func() { err = errors.Join(err, a.leases.Close()) }()
-	}
-	if err == nil {
-		err = a.startParts(part, conf)
-	}
-	if err == nil {
-		calls.set(a.socketHandler())
-		pages.set(a.pageHandler(a.health))
-	} else if serving.Err() != nil {
-		err = nil // told to end, or a server failed, which the group tells
-	}
-	if err != nil {
-		stopServing()
-	}
-	err = errors.Join(err, group.Wait())
-	klog.FromContext(ctx).Info("Agent ended", "err", err)
-	return err
-}
-
-// startParts starts what a.make made.
-func (a *agent) startParts(part func(string, func(context.Context) error), conf *cniConf) error {
-	part("ovsdb", a.ovs.Run)
-	part("bridge and gateway", a.keeper.Run)
-	part("gateway watch", a.keeper.watchKernel)
-	part("gateway port", func(ctx context.Context) error {
-		w := a.ovs.WatchOFPorts()
-		defer w.Close()
-		return a.keeper.watchPort(ctx, w)
-	})
-	for _, h := range a.host {
-		part(h.name, h.run)
-	}
-	part("interfaces", a.restore)
-	part("openflow", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.of.Run) })
-	part("audit", a.audit)
-	part("events", a.events.Run)
-	part("network", func(ctx context.Context) error { return after(ctx, a.keeper.numbered, a.net.Run) })
-	if a.conf.CNIConfDir != "" {
-		part("CNI configuration", func(ctx context.Context) error { return a.announce(ctx, conf) })
-	}
-	return a.clusterParts(part)
-}
-
-// after runs next once ready is closed.
-func after(ctx context.Context, ready <-chan struct{}, next func(context.Context) error) error {
-	select {
-	case <-ready:
-		return next(ctx)
-	case <-ctx.Done():
-		return nil
-	}
 }
 
 // restore learns the interfaces of the bridge when OVSDB is there, again

@@ -169,6 +169,7 @@ func (a *agent) composeCluster() {
 		})
 		if a.conf.Datapath == "netdev" {
 			a.keeper.tunnel.uplink = func() (nodenet.Uplink, error) { return nodenet.FindUplink(a.cluster.self.Addresses) }
+			a.keeper.tunnel.moving = a.conf.Traffic.PrepareUplink
 		}
 	}
 }

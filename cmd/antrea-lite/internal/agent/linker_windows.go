@@ -49,6 +49,9 @@ func (a *agent) readiness(*ifstore.Store) (podnet.PortReadiness, error) {
 // newPods puts before podnet what knows that a Pod's other containers ask, too.
 func newPods(n *podnet.Network) pods { return windows.NewSandboxes(n) }
 
+// earlyParts are the parts that run before the Node is known; there are none.
+func (a *agent) earlyParts() ([]hostPart, error) { return nil, nil }
+
 // hostParts are the parts that only this platform has.
 func (a *agent) hostParts() ([]hostPart, error) {
 	h := newHNSKeeper(a)

@@ -22,6 +22,7 @@ type tunnel struct {
 	// uplink finds the interface that holds the node's address. On the userspace
 	// datapath it has to be Open vSwitch's own; nil: it may be any.
 	uplink func() (nodenet.Uplink, error)
+	moving bool // somebody is moving the node's address there
 }
 
 // checkUplink refuses what would drop every packet without a word: in userspace
@@ -38,9 +39,12 @@ func (t *tunnel) checkUplink(ctx context.Context, ovs *vswitch.Client) error {
 	if err != nil {
 		return err
 	}
+	if bridge == "" && t.moving {
+		return fmt.Errorf("interface %s has the node's address still and is to be moved behind Open vSwitch (traffic.prepareUplink)", uplink.Name)
+	}
 	if bridge == "" {
 		return level.Permanent(fmt.Errorf("traffic.mode encap on the userspace datapath: interface %s, which has the node's address, is no port that Open vSwitch makes, and the tunnel's packets would all be dropped: "+
-			"make a bridge of datapath_type netdev, put %s into it and move the address to the bridge's own interface; or use datapath system, or traffic.mode noEncap", uplink.Name, uplink.Name))
+			"make a bridge of datapath_type netdev, put %s into it and move the address to the bridge's own interface, which traffic.prepareUplink: true does (look first: antrea-lite prepare-uplink --dry-run); or use datapath system, or traffic.mode noEncap", uplink.Name, uplink.Name))
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ bridge and the gateway, and the kernel module openvswitch comes with the kernel.
 		RunE: func(*cobra.Command, []string) error {
 			return errors.New("prepare-node is for Windows: on Linux the agent prepares the node itself; `antrea-lite check` says what is missing")
 		},
-	}}
+	}, a.uplinkCommand(), a.restoreCommand()}
 }
 
 // hostFlags adds the agent's flags that only this system has.

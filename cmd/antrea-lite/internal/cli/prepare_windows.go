@@ -12,6 +12,7 @@ import (
 	"github.com/antrea-lite/podnet/backend/windows/hostif"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/agent"
 	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/prepare"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/step"
 	"github.com/antrea-lite/podnet/vswitch"
 )
 
@@ -60,7 +61,7 @@ changes nothing.`,
 			}
 			n := prepare.Node{OVS: a.askOVS, Find: finder, Make: maker, Extension: prepare.Extension{Caller: prepare.NewHNS()},
 				Wiring: prepare.Wiring{Bridge: a.askBridge, Adapters: hostif.List}, Network: want.Name, Uplink: want.Adapter}
-			return a.prepare(cmd.Context(), n.Steps(), dry)
+			return step.Run(cmd.Context(), n.Steps(), dry, a.printStep)
 		},
 	}
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print the steps and change nothing")
@@ -95,26 +96,11 @@ func (a *app) ask(ctx context.Context, question func(context.Context, *vswitch.C
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askOVS)
-	defer cancel()
-	running, stop := context.WithCancel(context.WithoutCancel(ctx))
-	done := make(chan error, 1)
-	go func() { done <- client.Run(running) }()
-	defer func() { stop(); <-done }()
-	err = question(ctx, client)
-	if last := client.Status().LastError; err != nil && last != "" {
-		err = errors.New(last)
-	}
-	return err
-}
-
-// prepare goes through the steps and prints each as it ends.
-func (a *app) prepare(ctx context.Context, steps []prepare.Step, dry bool) error {
-	return prepare.Run(ctx, steps, dry, func(r prepare.Result) {
-		line := fmt.Sprintf("%-8s %s: %s", r.Outcome, r.Step, r.Found)
-		if r.Would != "" {
-			line += "\n         " + r.Would
+	return running(ctx, askOVS, client, func(ctx context.Context) error {
+		err := question(ctx, client)
+		if last := client.Status().LastError; err != nil && last != "" {
+			err = errors.New(last)
 		}
-		fmt.Fprintln(a.out.w, line)
+		return err
 	})
 }

@@ -102,6 +102,10 @@ type Traffic struct {
 	Tunnel string `json:"tunnel,omitempty"`
 	// NoMasquerade leaves the source addresses of packets that leave the cluster alone.
 	NoMasquerade bool `json:"noMasquerade,omitempty"`
+	// PrepareUplink lets the agent move the device that has the node's addresses into
+	// an Open vSwitch bridge, UplinkBridge. On the userspace datapath a tunnel needs that.
+	PrepareUplink bool   `json:"prepareUplink,omitempty"`
+	UplinkBridge  string `json:"uplinkBridge,omitempty"`
 }
 
 // HNS names the network of the Host Network Service on Windows.
@@ -131,7 +135,7 @@ func Default() *Config {
 		HostPrefix:     "pod",
 		HNS:            HNS{Network: "antrea-lite"},
 		Kubernetes:     Kubernetes{UnavailableAfter: Duration(time.Minute)},
-		Traffic:        Traffic{Mode: NoEncap, Tunnel: Geneve},
+		Traffic:        Traffic{Mode: NoEncap, Tunnel: Geneve, UplinkBridge: "br-phy"},
 		MetricsAddress: "127.0.0.1:10351",
 		PortReadiness:  defaultReadiness,
 		NotReadyAfter:  Duration(30 * time.Second),

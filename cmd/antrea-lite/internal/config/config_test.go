@@ -94,6 +94,7 @@ func TestMistakes(t *testing.T) {
 		{"misspelt below", ok + "gateway: {adresses: [10.10.0.1]}", []string{`"gateway.adresses"`, `"gateway.addresses"`}},
 		{"unknown", ok + "kubeconfig: /x", []string{`"kubeconfig"`, "known are"}},
 		{"wrong type", ok + "mtu: big", []string{"mtu"}},
+		{"uplink's bridge is the Pods'", ok + "traffic: {uplinkBridge: br-int}", []string{"traffic.uplinkBridge", "br-int", "br-phy"}},
 		{"duration", ok + "syncPeriod: 5", []string{"30s"}},
 		{"duration text", ok + "syncPeriod: soon", []string{`"soon"`}},
 		{"readiness", ok + "portReadiness: never", []string{"portReadiness", `"never"`, "sync", "async"}},
@@ -174,7 +175,7 @@ func TestEveryKeyHasAFlag(t *testing.T) {
 	Default().Bind(flags)
 	n := 0
 	flags.VisitAll(func(*pflag.Flag) { n++ })
-	if want := 29; n != want {
+	if want := 31; n != want {
 		t.Errorf("%d flags, want %d, one for each key", n, want)
 	}
 }

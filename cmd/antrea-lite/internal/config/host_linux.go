@@ -18,6 +18,7 @@ const (
 	gatewayNamed = "antrea-gw0"
 
 	defaultReadiness = Sync
+	uplinkMovable    = true
 	syncPossible     = true
 )
 

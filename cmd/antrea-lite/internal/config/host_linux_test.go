@@ -13,5 +13,7 @@ func hostMistakes(ok string) []mistake {
 		{"socket long", ok + "cniSocket: /" + strings.Repeat("x", 120), []string{"cniSocket", "107"}},
 		{"pipe", ok + `ovsdb: 'npipe:\\.\pipe\x'`, []string{"ovsdb", "unix:"}},
 		{"no gateway", ok + "gateway: {name: ''}", []string{"gateway.name"}},
+		{"prepareUplink without a tunnel", ok + "datapath: netdev\ntraffic: {prepareUplink: true}", []string{"traffic.prepareUplink", "noEncap", "leave it out"}},
+		{"prepareUplink on the kernel datapath", ok + "traffic: {prepareUplink: true, mode: encap}", []string{"traffic.prepareUplink", "system"}},
 	}
 }

@@ -20,6 +20,7 @@ const (
 	gatewayNamed = ""
 
 	defaultReadiness = Async
+	uplinkMovable    = false // HNS owns the adapter
 	syncPossible     = false // the interface appears after ADD has returned
 )
 

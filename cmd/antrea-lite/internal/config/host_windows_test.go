@@ -20,6 +20,7 @@ func hostMistakes(ok string) []mistake {
 		{"socket long", ok + `cniSocket: '\\.\pipe\` + strings.Repeat("x", 260) + "'", []string{"cniSocket", "256"}},
 		{"Linux path", ok + "stateDir: /run/antrea-lite", []string{"stateDir", "/run/antrea-lite"}},
 		{"addresses of no gateway", ok + "gateway: {addresses: [10.10.0.1]}", []string{"gateway.name", "10.10.0.1"}},
+		{"the uplink is HNS's", ok + "traffic: {prepareUplink: true}", []string{"traffic.prepareUplink", "prepare-node"}},
 	}
 }
 

@@ -33,6 +33,8 @@ func (c *Config) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Traffic.Mode, "traffic-mode", c.Traffic.Mode, "in a cluster: noEncap (routes between nodes that share a link) or encap (a tunnel)")
 	flags.StringVar(&c.Traffic.Tunnel, "tunnel", c.Traffic.Tunnel, "in encap mode: geneve or vxlan")
 	flags.BoolVar(&c.Traffic.NoMasquerade, "no-masquerade", c.Traffic.NoMasquerade, "in a cluster: keep the Pods' source addresses when packets leave it")
+	flags.BoolVar(&c.Traffic.PrepareUplink, "prepare-uplink", c.Traffic.PrepareUplink, "in encap mode on datapath netdev: move the device that has the node's addresses into a bridge; preview with `antrea-lite prepare-uplink --dry-run`")
+	flags.StringVar(&c.Traffic.UplinkBridge, "uplink-bridge", c.Traffic.UplinkBridge, "with --prepare-uplink: name of that bridge")
 	flags.StringVar(&c.CNISocket, "cni-socket", c.CNISocket, "socket (on Windows named pipe) on which the CNI plugin finds the agent")
 	flags.StringVar(&c.CNIConfDir, "cni-conf-dir", c.CNIConfDir, "write a CNI configuration file here once ready, such as "+confDirLike+" (default none)")
 	flags.StringVar(&c.MetricsAddress, "metrics-address", c.MetricsAddress, "address for /metrics, /healthz and /readyz; empty for none")

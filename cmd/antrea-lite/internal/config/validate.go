@@ -131,6 +131,12 @@ func (c *Config) checkCluster() error {
 		return fmt.Errorf("traffic.mode: %q is unknown: use noEncap or encap", t.Mode)
 	case t.Tunnel != Geneve && t.Tunnel != VXLAN:
 		return fmt.Errorf("traffic.tunnel: %q is unknown: use geneve or vxlan", t.Tunnel)
+	case t.PrepareUplink && !uplinkMovable:
+		return fmt.Errorf("traffic.prepareUplink: not possible on this system: `antrea-lite prepare-node` does what Windows needs")
+	case t.PrepareUplink && (t.Mode != Encap || c.Datapath != "netdev"):
+		return fmt.Errorf("traffic.prepareUplink: traffic.mode is %s and datapath %s: only a tunnel (encap) on the userspace datapath (netdev) needs it; leave it out", t.Mode, c.Datapath)
+	case t.UplinkBridge == c.Bridge || t.UplinkBridge == c.Gateway.Name:
+		return fmt.Errorf("traffic.uplinkBridge: %q is the name of the Pods' bridge or of the gateway: use another such as br-phy", t.UplinkBridge)
 	case c.Kubernetes.UnavailableAfter < 0:
 		return fmt.Errorf("kubernetes.unavailableAfter: %s is negative: use 0s to tell at once", c.Kubernetes.UnavailableAfter)
 	case c.Kubernetes.NodeName == "" && c.Kubernetes.Kubeconfig != "":
@@ -143,7 +149,7 @@ func (c *Config) checkNames() error {
 	for _, n := range []struct {
 		key, value string
 		max        int
-	}{{"bridge", c.Bridge, maxBridgeName}, {"gateway.name", c.Gateway.Name, maxIfName}, {"hostPrefix", c.HostPrefix, maxHostPrefix}} {
+	}{{"bridge", c.Bridge, maxBridgeName}, {"gateway.name", c.Gateway.Name, maxIfName}, {"hostPrefix", c.HostPrefix, maxHostPrefix}, {"traffic.uplinkBridge", c.Traffic.UplinkBridge, maxBridgeName}} {
 		if n.key == "gateway.name" && n.value == "" && withoutGW {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/antrea-lite/podnet/backend/windows"
 	"github.com/antrea-lite/podnet/backend/windows/hnstest"
 	"github.com/antrea-lite/podnet/backend/windows/hostif"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/step"
 	"github.com/antrea-lite/podnet/vswitch"
 )
 
@@ -86,9 +87,9 @@ func wiring(bridge string, adapters ...string) Wiring {
 }
 
 // outcomes runs the steps.
-func outcomes(t *testing.T, n Node, dry bool) (list []Outcome, last Result, err error) {
+func outcomes(t *testing.T, n Node, dry bool) (list []step.Outcome, last step.Result, err error) {
 	t.Helper()
-	err = Run(t.Context(), n.Steps(), dry, func(r Result) {
+	err = step.Run(t.Context(), n.Steps(), dry, func(r step.Result) {
 		list, last = append(list, r.Outcome), r
 	})
 	return list, last, err
@@ -100,13 +101,13 @@ func TestPreparedOnce(t *testing.T) {
 	n := node(t, hns, caller, "Ethernet0")
 	for i, c := range []struct {
 		dry  bool
-		want []Outcome
+		want []step.Outcome
 	}{
-		{true, []Outcome{Done, Planned, Done, Planned}},
-		{true, []Outcome{Done, Planned, Done, Planned}},
-		{false, []Outcome{Done, Changed, Done, Changed}},
-		{false, []Outcome{Done, Done, Done, Done}},
-		{true, []Outcome{Done, Done, Done, Done}},
+		{true, []step.Outcome{step.Done, step.Planned, step.Done, step.Planned}},
+		{true, []step.Outcome{step.Done, step.Planned, step.Done, step.Planned}},
+		{false, []step.Outcome{step.Done, step.Changed, step.Done, step.Changed}},
+		{false, []step.Outcome{step.Done, step.Done, step.Done, step.Done}},
+		{true, []step.Outcome{step.Done, step.Done, step.Done, step.Done}},
 	} {
 		got, _, err := outcomes(t, n, c.dry)
 		if err != nil {
@@ -142,7 +143,7 @@ func TestWhatStops(t *testing.T) {
 				n.OVS = func(context.Context) (vswitch.Info, error) { return vswitch.Info{}, c.ovs }
 			}
 			list, last, err := outcomes(t, n, false)
-			if !errors.Is(err, ErrNotPrepared) || len(list) != c.steps || last.Outcome != Failed || !strings.Contains(last.Found, c.words) || last.Would == "" {
+			if !errors.Is(err, step.ErrNotDone) || len(list) != c.steps || last.Outcome != step.Failed || !strings.Contains(last.Found, c.words) || last.Would == "" {
 				t.Errorf("%v, last %+v, %v", list, last, err)
 			}
 			// A dry run looks at everything all the same.
@@ -172,7 +173,7 @@ func TestNodeIsNotCutOff(t *testing.T) {
 			n := node(t, hnstest.New(), caller, uplink)
 			n.Wiring = w.wiring
 			list, last, err := outcomes(t, n, false)
-			if !errors.Is(err, ErrNotPrepared) || !strings.Contains(last.Found, w.words) || !strings.Contains(last.Would, "docs/windows.md") {
+			if !errors.Is(err, step.ErrNotDone) || !strings.Contains(last.Found, w.words) || !strings.Contains(last.Would, "docs/windows.md") {
 				t.Errorf("%v, last %+v, %v", list, last, err)
 			}
 			if caller.posts != 0 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/antrea-lite/podnet/backend/windows"
+	"github.com/antrea-lite/podnet/cmd/antrea-lite/internal/step"
 	"github.com/antrea-lite/podnet/vswitch"
 )
 
@@ -27,8 +28,8 @@ type Node struct {
 }
 
 // Steps returns the steps that make the node ready, in their order.
-func (n Node) Steps() []Step {
-	return []Step{
+func (n Node) Steps() []step.Step {
+	return []step.Step{
 		{
 			Name: "Open vSwitch runs",
 			Look: func(ctx context.Context) (bool, string, error) {

@@ -1,4 +1,6 @@
-package prepare
+// Package step takes a node to a state in steps: each is looked at, made so where it
+// is not, and looked at again. A dry run only says what would be done.
+package step
 
 import (
 	"context"
@@ -36,8 +38,8 @@ type Result struct {
 	Would   string  `json:"would,omitempty"` // what remains to be done
 }
 
-// ErrNotPrepared is returned while something remains to be done by an operator.
-var ErrNotPrepared = errors.New("the node is not prepared")
+// ErrNotDone is returned when a step failed, or remains to be done by an operator.
+var ErrNotDone = errors.New("the node is not prepared")
 
 // Run goes through the steps in order and tells report of each. It stops at the
 // first that fails, because the later ones rest on it. A dry run changes nothing,
@@ -47,7 +49,7 @@ func Run(ctx context.Context, steps []Step, dry bool, report func(Result)) error
 		r := s.run(ctx, dry)
 		report(r)
 		if r.Outcome == Failed && !dry {
-			return fmt.Errorf("%w: step %q: %s", ErrNotPrepared, s.Name, r.Found)
+			return fmt.Errorf("%w: step %q: %s", ErrNotDone, s.Name, r.Found)
 		}
 	}
 	return nil
