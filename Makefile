@@ -59,7 +59,7 @@ SIMFLAGS   ?=
 
 .PHONY: sim help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean \
 	wine-deps wine wine-race
-.PHONY: k8s-build k8s-up k8s-down k8s-kubectl e2e-k8s conformance
+.PHONY: k8s-build k8s-up k8s-down k8s-kubectl e2e-k8s bench-k8s conformance
 
 help: ## this text
 	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
@@ -222,6 +222,9 @@ e2e-k8s: k8s-build ## scenarios in a Kubernetes cluster: NETWORK=bridge DUAL=1 R
 	@echo '== scenarios, Kubernetes ($(NETWORK))'
 	@CGO_ENABLED=0 $(GO) test -c -trimpath -ldflags '-s -w' -o bin/k8s.test ./e2e/k8s
 	@bin/k8s.test -root=. -network=$(NETWORK) -containerd='$(CONTAINERD)' $(if $(DUAL),-dual) -test.run '$(RUN)' $(K8SFLAGS)
+
+bench-k8s: k8s-build ## Pod start latency in a cluster, ours beside the bridge plugin: BENCHFLAGS="--pods 20"
+	@$(KUBELAB) bench $(BENCHFLAGS)
 
 conformance: k8s-build ## all upstream sig-network tests that can run here, and docs/conformance.md; or FOCUS=REGEXP
 	@scripts/deps.sh $(CONFORMANCE_PACKAGES)

@@ -1,73 +1,50 @@
 package k8s
 
 import (
-	"fmt"
+	"context"
+	"errors"
 	"net/netip"
-	"slices"
+	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 )
 
 // TestManyPodsAtOnce creates Pods on both nodes in one go, measures how long
 // each takes to be Ready, and demands an answer from every one.
 func TestManyPodsAtOnce(t *testing.T) {
 	w := newWorld(t)
-	events, err := w.Client().CoreV1().Pods(w.namespace).Watch(w.ctx, metav1.ListOptions{})
+	ctx, cancel := context.WithTimeoutCause(w.ctx, 2*patience, errors.New("too slow"))
+	defer cancel()
+	began := time.Now()
+	times, err := starter(w.namespace).AtOnce(ctx, options.pods)
 	w.must(err)
-	defer events.Stop()
-	created := map[string]time.Time{}
-	for i := range options.pods {
-		name := fmt.Sprint("p", i)
-		created[name] = time.Now()
-		_, err := w.Client().CoreV1().Pods(w.namespace).Create(w.ctx, testPod(w.namespace, name, w.Nodes()[i%len(w.Nodes())].Name), metav1.CreateOptions{})
-		w.must(err)
-	}
-	ready := collectReady(t, events, created)
-	t.Logf("%d Pods with %s, created to Ready: p50 %s, p99 %s, last %s", len(ready), options.network,
-		percentile(ready, 50), percentile(ready, 99), ready[len(ready)-1])
+	t.Logf("%d Pods at once with %s, created to Ready: p50 %s, p99 %s, last %s", len(times), options.network,
+		times.Percentile(50).Round(time.Millisecond), times.Percentile(99).Round(time.Millisecond), times.Percentile(100).Round(time.Millisecond))
+	w.allAnswer()
+	t.Logf("all have answered both nodes %s after the first was created", time.Since(began).Round(time.Millisecond))
+}
+
+// allAnswer demands that every Pod of the namespace answers every node by each
+// of its addresses, with its own name.
+func (w *world) allAnswer() {
+	w.t.Helper()
 	list, err := w.Client().CoreV1().Pods(w.namespace).List(w.ctx, metav1.ListOptions{})
 	w.must(err)
-	for _, p := range list.Items {
-		p := pod{Pod: &p}
-		for _, to := range p.addrs() {
-			host, _, err := curl(w.ctx, w.Nodes()[0].NetNS(), netip.AddrPortFrom(to, httpPort))
-			if err := orWrong(err, host, p.Name); err != nil {
-				t.Errorf("%s by %s: %v", p.Name, family(to), err)
+	var group sync.WaitGroup
+	for _, n := range w.Nodes() {
+		group.Go(func() {
+			for i := range list.Items {
+				p := pod{Pod: &list.Items[i]}
+				for _, to := range p.addrs() {
+					host, _, err := curl(w.ctx, n.NetNS(), netip.AddrPortFrom(to, httpPort))
+					if err := orWrong(err, host, p.Name); err != nil {
+						w.t.Errorf("%s to %s by %s: %v", n.Name, p.Name, family(to), err)
+					}
+				}
 			}
-		}
+		})
 	}
-}
-
-// collectReady reads events until every Pod is Ready; times in ascending order.
-func collectReady(t *testing.T, events watch.Interface, created map[string]time.Time) []time.Duration {
-	var took []time.Duration
-	seen := map[string]bool{}
-	limit := time.After(2 * patience)
-	for len(took) < len(created) {
-		select {
-		case <-limit:
-			t.Fatalf("%d of %d Pods are Ready after %s", len(took), len(created), 2*patience)
-		case e, open := <-events.ResultChan():
-			if !open {
-				t.Fatal("the watch of Pods ended")
-			}
-			p, ok := e.Object.(*corev1.Pod)
-			if !ok || seen[p.Name] || isReady(p) != nil {
-				continue
-			}
-			seen[p.Name] = true
-			took = append(took, time.Since(created[p.Name]).Round(time.Millisecond))
-		}
-	}
-	slices.Sort(took)
-	return took
-}
-
-// percentile of sorted values, by the nearest rank.
-func percentile(sorted []time.Duration, p int) time.Duration {
-	return sorted[(len(sorted)*p+99)/100-1]
+	group.Wait()
 }

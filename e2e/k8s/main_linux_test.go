@@ -23,6 +23,7 @@ var options struct {
 	containerd string
 	dual       bool
 	pods       int
+	churn      int
 }
 
 // shared is the cluster that all scenarios use.
@@ -40,7 +41,8 @@ func TestMain(m *testing.M) {
 	flag.StringVar(&options.network, "network", "bridge", "what connects the Pods: bridge or antrea-lite")
 	flag.StringVar(&options.containerd, "containerd", "", "directory of the containerd to use; one is built by default")
 	flag.BoolVar(&options.dual, "dual", false, "IPv6 beside IPv4")
-	flag.IntVar(&options.pods, "pods", 100, "Pods in the scenarios about many Pods")
+	flag.IntVar(&options.pods, "pods", 100, "Pods at once in the scenario about many Pods")
+	flag.IntVar(&options.churn, "churn", 500, "Pods that the scenario about churn creates and deletes")
 	flag.Parse()
 	os.Exit(run(m))
 }

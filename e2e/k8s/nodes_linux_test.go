@@ -2,14 +2,12 @@ package k8s
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/antrea-lite/podnet/e2e/lab"
+	"github.com/antrea-lite/podnet/e2e/k8s/workload"
 )
 
 func nodesReady(ctx context.Context) error {
@@ -29,30 +27,18 @@ func nodesReady(ctx context.Context) error {
 
 // firstPods runs a Pod on every node, and removes it.
 func firstPods(ctx context.Context) error {
-	pods := shared.Client().CoreV1().Pods(metav1.NamespaceDefault)
+	s := starter(metav1.NamespaceDefault)
+	if _, err := s.AtOnce(ctx, len(s.Nodes)); err != nil {
+		return err
+	}
+	return s.Remove(ctx)
+}
+
+// starter starts Pods on all nodes in turn.
+func starter(namespace string) workload.Starter {
+	s := workload.Starter{Client: shared.Client(), Namespace: namespace}
 	for _, n := range shared.Nodes() {
-		if _, err := pods.Create(ctx, testPod(metav1.NamespaceDefault, "first-on-"+n.Name, n.Name), metav1.CreateOptions{}); err != nil {
-			return err
-		}
+		s.Nodes = append(s.Nodes, n.Name)
 	}
-	err := lab.Every(ctx, 100*time.Millisecond, func() error {
-		list, err := pods.List(ctx, metav1.ListOptions{})
-		for i := range list.Items {
-			err = errors.Join(err, isReady(&list.Items[i]))
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if err := pods.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
-		return err
-	}
-	return lab.Every(ctx, 100*time.Millisecond, func() error {
-		list, err := pods.List(ctx, metav1.ListOptions{})
-		if err == nil && len(list.Items) > 0 {
-			err = fmt.Errorf("%d first Pods are still there", len(list.Items))
-		}
-		return err
-	})
+	return s
 }

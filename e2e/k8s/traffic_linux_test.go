@@ -8,12 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/antrea-lite/podnet/e2e/k8s/workload"
 	"github.com/antrea-lite/podnet/e2e/lab"
 )
 
 // Ports of testpod's servers.
 const (
-	httpPort   = 8080
+	httpPort   = workload.HTTPPort
 	digestPort = 8081
 	udpPort    = 8082
 )

@@ -13,10 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/antrea-lite/podnet/e2e/k8s/cluster"
+	"github.com/antrea-lite/podnet/e2e/k8s/workload"
 	"github.com/antrea-lite/podnet/e2e/lab"
 )
 
@@ -169,19 +168,7 @@ type pod struct {
 }
 
 // testPod is a Pod that runs testpod's servers on a node.
-func testPod(namespace, name, node string) *corev1.Pod {
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: map[string]string{"app": name}},
-		Spec: corev1.PodSpec{
-			NodeName:                      node,
-			TerminationGracePeriodSeconds: ptr.To(int64(1)),
-			Containers: []corev1.Container{{
-				Name: "testpod", Image: "localhost/testpod:1", ImagePullPolicy: corev1.PullNever,
-				ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(httpPort)}}},
-			}},
-		},
-	}
-}
+func testPod(namespace, name, node string) *corev1.Pod { return workload.Pod(namespace, name, node) }
 
 // create makes a Pod and does not wait for it.
 func (w *world) create(p *corev1.Pod) {
@@ -214,14 +201,7 @@ func (w *world) ready(name string, node *cluster.Node) pod {
 	return p
 }
 
-func isReady(p *corev1.Pod) error {
-	for _, cond := range p.Status.Conditions {
-		if cond.Type == corev1.PodReady && cond.Status == corev1.ConditionTrue {
-			return nil
-		}
-	}
-	return fmt.Errorf("Pod %s is %s and not Ready", p.Name, p.Status.Phase)
-}
+func isReady(p *corev1.Pod) error { return workload.Ready(p) }
 
 // addrs are the Pod's addresses, IPv4 first.
 func (p pod) addrs() []netip.Addr {

@@ -49,6 +49,7 @@ type lab struct {
 	containerd string
 	network    string
 	nodes      int
+	pods       int
 	dual       bool
 	upstream   upstreamFlags
 	start      time.Time
@@ -72,6 +73,8 @@ func (l *lab) command() *cobra.Command {
 	conformance.Flags().BoolVar(&l.upstream.excluded, "excluded", false, "those too that are known not to work here")
 	buildParts := l.sub("build", "build what a cluster consists of, where the cache has it not", cobra.NoArgs, l.build)
 	buildParts.Flags().BoolVar(&l.upstream.build, "upstream", false, "the upstream tests too")
+	bench := l.sub("bench", "Pod start latency with antrea-lite beside the bridge plugin, each in a cluster of its own", cobra.NoArgs, l.bench)
+	bench.Flags().IntVar(&l.pods, "pods", 100, "Pods of each measurement")
 	root.AddCommand(up, buildParts,
 		l.sub("down", "end the cluster and remove all that it made", cobra.NoArgs, l.down),
 		through(l.sub("kubectl [ARGUMENT]...", "kubectl as administrator", cobra.ArbitraryArgs, l.kubectl)),
@@ -79,7 +82,7 @@ func (l *lab) command() *cobra.Command {
 		l.sub("reboot NODE", "cut a node's power and boot it", cobra.ExactArgs(1), l.reboot),
 		l.sub("load ARCHIVE", "give every node the images of an archive", cobra.ExactArgs(1), l.load),
 		l.sub("install NETWORK", "make bridge or antrea-lite the cluster's network", cobra.ExactArgs(1), l.install),
-		conformance,
+		conformance, bench,
 	)
 	return root
 }
