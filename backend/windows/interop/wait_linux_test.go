@@ -210,8 +210,9 @@ func TestVNICThenSwitchThenNumber(t *testing.T) {
 	l := newLab(t)
 	key := l.add(t, "late1")
 	l.untilTold(t, "host interface vEthernet (late1) has not appeared yet")
-	if got := l.column(t, "late1", "ofport"); got != "-1" {
-		t.Errorf("ofport %s before the vNIC came", got)
+	// Open vSwitch may not have looked yet.
+	if out, err := l.sw.Vsctl("--timeout=30", "wait-until", "Interface", "late1", "ofport=-1"); err != nil {
+		t.Errorf("ofport %s before the vNIC came: %v: %s", l.column(t, "late1", "ofport"), err, out)
 	}
 	l.appear("late1")
 	begun := time.Now()
