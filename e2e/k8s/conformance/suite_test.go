@@ -20,7 +20,6 @@ import (
 	"k8s.io/kubernetes/test/e2e/framework/config"
 	_ "k8s.io/kubernetes/test/e2e/framework/debug/init"
 	_ "k8s.io/kubernetes/test/e2e/framework/metrics/init"
-	"k8s.io/kubernetes/test/e2e/framework/node"
 	_ "k8s.io/kubernetes/test/e2e/framework/node/init"
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
 	_ "k8s.io/kubernetes/test/e2e/network"
@@ -39,27 +38,14 @@ func TestMain(m *testing.M) {
 
 func TestNetwork(t *testing.T) {
 	gomega.RegisterFailHandler(framework.Fail)
-	ginkgo.SynchronizedBeforeSuite(countNodes, findFamily)
+	ginkgo.BeforeSuite(findFamily)
 	suite, reporter := framework.CreateGinkgoConfig()
 	ginkgo.RunSpecs(t, "sig-network", suite, reporter)
 }
 
-// countNodes tells the framework how many nodes take Pods; it runs once.
-func countNodes(ctx context.Context) []byte {
-	client, err := framework.LoadClientset()
-	framework.ExpectNoError(err)
-	if framework.TestContext.CloudConfig.NumNodes != framework.DefaultNumNodes {
-		return nil
-	}
-	nodes, err := node.GetReadySchedulableNodes(ctx, client)
-	framework.ExpectNoError(err)
-	framework.TestContext.CloudConfig.NumNodes = len(nodes.Items)
-	return nil
-}
-
-// findFamily tells the framework the cluster's first address family; it runs in
-// every process of the suite. Both are what e2e.test's own main does.
-func findFamily(ctx context.Context, _ []byte) {
+// findFamily tells the framework the cluster's first address family, as e2e.test's
+// own main does. The number of nodes has a flag.
+func findFamily(ctx context.Context) {
 	client, err := framework.LoadClientset()
 	framework.ExpectNoError(err)
 	svc, err := client.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})

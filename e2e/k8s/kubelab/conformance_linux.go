@@ -25,8 +25,8 @@ type upstreamFlags struct {
 }
 
 // conformance makes a cluster, runs the upstream tests against it and removes
-// it. The cluster has both families: some tests want both, and to the others
-// it is an IPv4 cluster.
+// it. The cluster has what some of the tests want: both families, three nodes,
+// and zones.
 func (l *lab) conformance(ctx context.Context, args []string) (err error) {
 	network, err := networks.ByName(l.network, l.root)
 	if err != nil {
@@ -45,7 +45,7 @@ func (l *lab) conformance(ctx context.Context, args []string) (err error) {
 	if err := cluster.RemoveDead(ctx, prefix); err != nil {
 		return err
 	}
-	cfg := cluster.Config{Dir: fmt.Sprint(prefix, os.Getpid()), DualStack: true, Parts: parts, Bound: true}
+	cfg := cluster.Config{Dir: fmt.Sprint(prefix, os.Getpid()), Nodes: 3, DualStack: true, Parts: parts, Bound: true}
 	c, err := cluster.Up(ctx, cfg, l.note)
 	if err != nil {
 		return err
@@ -93,6 +93,11 @@ func (l *lab) prepare(ctx context.Context, c *cluster.Cluster, network networks.
 			return err
 		}
 	}
+	for _, n := range c.Nodes() {
+		if _, err := c.Kubectl(ctx, "label", "node", n.Name, "topology.kubernetes.io/zone=zone-of-"+n.Name); err != nil {
+			return err
+		}
+	}
 	l.note("cluster ready")
 	return nil
 }
@@ -111,7 +116,7 @@ func (l *lab) writeReport(ctx context.Context, results upstream.Results, c *clus
 	defer func() { err = errors.Join(err, f.Close()) }()
 	return results.Markdown(f, upstream.Run{
 		Kubernetes: build.KubernetesVersion,
-		Cluster:    fmt.Sprintf("%d nodes, IPv4 and IPv6, kube-proxy with nftables (e2e/k8s/README.md)", len(c.Nodes())),
+		Cluster:    fmt.Sprintf("%d nodes in as many zones, IPv4 and IPv6, kube-proxy with nftables (e2e/k8s/README.md)", len(c.Nodes())),
 		Network:    l.network + " " + strings.TrimSpace(string(version)),
 		Date:       began, Took: time.Since(began),
 	})

@@ -68,7 +68,7 @@ func (l *lab) command() *cobra.Command {
 	up.Flags().BoolVar(&l.dual, "dual", false, "IPv6 beside IPv4")
 	conformance := l.sub("conformance [REGEXP]", "upstream sig-network tests, all that can run here or those whose names match, in a cluster of their own", cobra.MaximumNArgs(1), l.conformance)
 	conformance.Flags().StringVar(&l.network, "network", "antrea-lite", "what connects the Pods: bridge or antrea-lite")
-	conformance.Flags().IntVar(&l.upstream.processes, "procs", 4, "tests at a time")
+	conformance.Flags().IntVar(&l.upstream.processes, "procs", 6, "tests at a time")
 	conformance.Flags().StringVar(&l.upstream.report, "report", "", "file to write a report to, in Markdown")
 	conformance.Flags().BoolVar(&l.upstream.excluded, "excluded", false, "those too that are known not to work here")
 	buildParts := l.sub("build", "build what a cluster consists of, where the cache has it not", cobra.NoArgs, l.build)

@@ -64,7 +64,8 @@ func (s Suite) Run(ctx context.Context, c *cluster.Cluster, sel Selection) (_ Re
 	}
 	args = append(args, filepath.Join(s.Dir, "conformance.test"), "--",
 		"--provider=skeleton", "--kubeconfig="+c.Kubeconfig(), "--kubectl-path="+filepath.Join(c.Config().Parts.Kubeall, "kubectl"),
-		"--e2e-output-dir="+dir, "--allowed-not-ready-nodes=0")
+		"--e2e-output-dir="+dir, "--allowed-not-ready-nodes=0",
+		fmt.Sprint("--num-nodes=", len(c.Nodes())))
 	cmd := exec.CommandContext(ctx, "nsenter", args...)
 	cmd.Dir = dir
 	// It would compare its version with the one that this tree's own go.mod has.
