@@ -74,7 +74,7 @@ func (l *lab) benchOne(ctx context.Context, name string, parts cluster.Parts) (_
 	}{
 		// A network makes what it needs for a node's first Pod.
 		{"first Pods", s.AtOnce, len(s.Nodes), new(workload.Times)},
-		{"Pods one by one", s.OneByOne, l.pods, &measured.onebyone},
+		{"Pods one by one", s.OneByOne, l.serial, &measured.onebyone},
 		{"Pods at once", s.AtOnce, l.pods, &measured.atOnce},
 	} {
 		if *run.times, err = run.start(ctx, run.count); err != nil {

@@ -50,6 +50,7 @@ type lab struct {
 	network    string
 	nodes      int
 	pods       int
+	serial     int
 	dual       bool
 	upstream   upstreamFlags
 	start      time.Time
@@ -74,7 +75,8 @@ func (l *lab) command() *cobra.Command {
 	buildParts := l.sub("build", "build what a cluster consists of, where the cache has it not", cobra.NoArgs, l.build)
 	buildParts.Flags().BoolVar(&l.upstream.build, "upstream", false, "the upstream tests too")
 	bench := l.sub("bench", "Pod start latency with antrea-lite beside the bridge plugin, each in a cluster of its own", cobra.NoArgs, l.bench)
-	bench.Flags().IntVar(&l.pods, "pods", 100, "Pods of each measurement")
+	bench.Flags().IntVar(&l.pods, "pods", 100, "Pods that start at once")
+	bench.Flags().IntVar(&l.serial, "serial", 50, "Pods that start one after the other")
 	root.AddCommand(up, buildParts,
 		l.sub("down", "end the cluster and remove all that it made", cobra.NoArgs, l.down),
 		through(l.sub("kubectl [ARGUMENT]...", "kubectl as administrator", cobra.ArbitraryArgs, l.kubectl)),
