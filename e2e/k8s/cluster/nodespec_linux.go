@@ -53,6 +53,9 @@ func (c *Cluster) nodeSpec(n *Node) (spec, error) {
 	}, nil
 }
 
+// SandboxImage is what holds a Pod's namespaces; images/pause.list makes it.
+const SandboxImage = "registry.k8s.io/pause:3.10.2"
+
 // restrict_oom_score_adj: root of a container or a small VM often lacks
 // CAP_SYS_RESOURCE, without which runc cannot lower a score. containerd 2 reads
 // version 2 as well and migrates it.
@@ -62,7 +65,7 @@ state = "/run/containerd"
 [grpc]
   address = "` + containerdSocket + `"
 [plugins."io.containerd.grpc.v1.cri"]
-  sandbox_image = "registry.k8s.io/pause:3.10.2"
+  sandbox_image = "` + SandboxImage + `"
   disable_apparmor = true
   restrict_oom_score_adj = true
   [plugins."io.containerd.grpc.v1.cri".cni]

@@ -7,6 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
+
+	"github.com/antrea-lite/podnet/e2e/k8s/cluster"
 )
 
 // HTTPPort is where testpod answers with its Pod's name.
@@ -38,7 +40,7 @@ func Light(namespace, name, node string) *corev1.Pod {
 			TerminationGracePeriodSeconds: ptr.To(int64(1)),
 			AutomountServiceAccountToken:  ptr.To(false),
 			EnableServiceLinks:            ptr.To(false),
-			Containers:                    []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause:3.10", ImagePullPolicy: corev1.PullNever}},
+			Containers:                    []corev1.Container{{Name: "pause", Image: cluster.SandboxImage, ImagePullPolicy: corev1.PullNever}},
 		},
 	}
 }
