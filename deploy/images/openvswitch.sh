@@ -39,8 +39,13 @@ switch)
 	else
 		set --
 	fi
+	# As Debian's ovs-ctl does: what waits here are packets.
+	nice=
+	if nice -n -10 true 2>/dev/null; then
+		nice='nice -n -10'
+	fi
 	# shellcheck disable=SC2086
-	exec ovs-vswitchd unix:$run/db.sock --pidfile $log "$@"
+	exec $nice ovs-vswitchd unix:$run/db.sock --pidfile $log "$@"
 	;;
 *)
 	echo 'usage: openvswitch database|switch' >&2
