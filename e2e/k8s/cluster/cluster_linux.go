@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,6 +23,9 @@ const upTime = 2 * time.Minute
 
 // pollEvery is the pause between two questions to a component that starts.
 const pollEvery = 100 * time.Millisecond
+
+// configFile, in a cluster's directory, has what it was made from.
+const configFile = "cluster.json"
 
 // Cluster is a running cluster. Its methods are for one goroutine, but those of
 // Client and Kubectl and the commands inside nodes may be used concurrently.
@@ -99,7 +103,7 @@ func Open(dir string) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := os.ReadFile(filepath.Join(dir, "cluster.json"))
+	raw, err := os.ReadFile(filepath.Join(dir, configFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("no cluster in %s", dir)
 	}
@@ -144,6 +148,13 @@ func RemoveDead(ctx context.Context, prefix string) error {
 		if _, err := os.Stat(filepath.Join("/proc", pid)); err == nil {
 			continue
 		}
+		// A Down that was interrupted has got rid of all else before.
+		if _, err := os.Stat(filepath.Join(path, configFile)); errors.Is(err, os.ErrNotExist) {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+			continue
+		}
 		c, err := Open(path)
 		if err != nil {
 			return err
@@ -165,30 +176,13 @@ func (c *Cluster) Config() Config { return c.cfg }
 // cluster, as Pods see it.
 func (c *Cluster) ControlNS() string { return c.control.NetNS() }
 
-// StopAPI stops the API server until StartAPI.
-func (c *Cluster) StopAPI() error { return c.control.Stop(apiserverUnit) }
-
-// StartAPI starts the API server and waits until it is ready.
-func (c *Cluster) StartAPI(ctx context.Context) error {
-	if err := c.control.Start(apiserverUnit); err != nil {
-		return err
+// Outside are the control plane's addresses: IPv4 first.
+func (c *Cluster) Outside() []netip.Addr {
+	var addrs []netip.Addr
+	for _, p := range c.cfg.fabric(1) {
+		addrs = append(addrs, p.Addr())
 	}
-	return c.apiReady(ctx)
-}
-
-// Reboot cuts a node's power and boots it: processes, network and /run are
-// lost, the disk stays. It returns when the kubelet has been started.
-func (c *Cluster) Reboot(ctx context.Context, n *Node) error {
-	if err := n.kill(ctx); err != nil {
-		return err
-	}
-	if err := removeCgroups(c.cgroup(n)); err != nil {
-		return err
-	}
-	if err := c.bootNode(ctx, n); err != nil {
-		return err
-	}
-	return n.startKubelet()
+	return addrs
 }
 
 func (c *Cluster) startMachines(ctx context.Context) (err error) {
@@ -199,7 +193,7 @@ func (c *Cluster) startMachines(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(c.cfg.Dir, "cluster.json"), raw, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(c.cfg.Dir, configFile), raw, 0o644); err != nil {
 		return err
 	}
 	p, err := newPKI(filepath.Join(c.cfg.Dir, "pki"), fmt.Sprintf("https://%s:%d", ControlPlane(), apiPort))

@@ -13,9 +13,8 @@ import (
 // tasks is where containerd keeps what it knows of running containers.
 const tasks = "/run/containerd/io.containerd.runtime.v2.task/k8s.io"
 
-// PodNetNS is the path of the network namespace of a Pod on this node, for the
-// instruments of package lab.
-func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
+// sandbox is the id of a Pod's running sandbox.
+func (n *Node) sandbox(ctx context.Context, uid string) (string, error) {
 	out, err := n.ctr(ctx, "containers", "list", "--quiet", `labels."io.kubernetes.pod.uid"==`+uid+`,labels."io.cri-containerd.kind"==sandbox`)
 	if err != nil {
 		return "", err
@@ -28,7 +27,28 @@ func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
 	if len(ids) != 1 {
 		return "", fmt.Errorf("the Pod %s has the running sandboxes %q on %s", uid, ids, n.Name)
 	}
-	raw, err := n.ctr(ctx, "containers", "info", ids[0])
+	return ids[0], nil
+}
+
+// KillSandbox ends the process that holds a Pod's namespaces: the kubelet makes a
+// new sandbox for the Pod, with what it knows.
+func (n *Node) KillSandbox(ctx context.Context, uid string) error {
+	id, err := n.sandbox(ctx, uid)
+	if err != nil {
+		return err
+	}
+	_, err = n.ctr(ctx, "tasks", "kill", "--signal", "SIGKILL", id)
+	return err
+}
+
+// PodNetNS is the path of the network namespace of a Pod on this node, for the
+// instruments of package lab.
+func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
+	id, err := n.sandbox(ctx, uid)
+	if err != nil {
+		return "", err
+	}
+	raw, err := n.ctr(ctx, "containers", "info", id)
 	if err != nil {
 		return "", err
 	}
@@ -49,5 +69,5 @@ func (n *Node) PodNetNS(ctx context.Context, uid string) (string, error) {
 			return n.Root(filepath.Join("/run/netns", filepath.Base(ns.Path))), nil
 		}
 	}
-	return "", fmt.Errorf("sandbox %s has no network namespace", ids[0])
+	return "", fmt.Errorf("sandbox %s has no network namespace", id)
 }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/antrea-lite/podnet/e2e/lab"
@@ -32,6 +33,7 @@ func (c *Cluster) State(ctx context.Context, n *Node) (lab.Listing, error) {
 	}
 	if _, err := os.Stat(n.Root("/run/openvswitch/db.sock")); err == nil {
 		script["port"] = []string{"ovs-vsctl", "--timeout=10", "--columns=name", "--bare", "list", "Interface"}
+		script["number"] = []string{"ovs-vsctl", "--timeout=10", "get", "Interface", gateway, "ofport"}
 		script["flow"] = []string{"ovs-ofctl", "--timeout=10", "-OOpenFlow15", "--no-stats", "--no-names", "dump-flows", "unix:" + bridgeMgmt}
 	}
 	for kind, args := range script {
@@ -43,9 +45,10 @@ func (c *Cluster) State(ctx context.Context, n *Node) (lab.Listing, error) {
 	}
 	if script["flow"] != nil {
 		l["flow"] = lab.FlowLines(strings.Join(l["flow"], "\n"))
-		if err := n.hideGateway(l["flow"]); err != nil {
+		if err := n.hideGateway(l["flow"], l["number"]); err != nil {
 			return nil, err
 		}
+		delete(l, "number")
 	}
 	for i, line := range l["route"] {
 		// It says that the bridge has no port at this moment.
@@ -95,9 +98,9 @@ func (c *Cluster) State(ctx context.Context, n *Node) (lab.Listing, error) {
 // Pod that was deleted has a successor.
 var identifiers = regexp.MustCompile(`[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|kube-api-access-[0-9a-z]{5}`)
 
-// hideGateway takes out of flows what the gateway's interface has got another of
-// with each boot: its MAC and its link-local address.
-func (n *Node) hideGateway(flows []string) error {
+// hideGateway takes out of flows what the gateway's interface has got another of with
+// each boot or restart of Open vSwitch: its MAC, its link-local address and its number.
+func (n *Node) hideGateway(flows, number []string) error {
 	var names []string
 	err := lab.In(n.NetNS(), func() error {
 		i, err := net.InterfaceByName(gateway)
@@ -113,9 +116,19 @@ func (n *Node) hideGateway(flows []string) error {
 		}
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	port, err := strconv.ParseUint(strings.Join(number, ""), 10, 16)
+	if err != nil {
+		return fmt.Errorf("number of %s on %s: %w", gateway, n.Name, err)
+	}
+	for format, hidden := range map[string]string{"in_port=%d,": "in_port=GW,", "output:%d,": "output:GW,", "set_field:%#x->reg1,": "set_field:GW->reg1,"} {
+		names = append(names, fmt.Sprintf(format, port), hidden)
+	}
 	replacer := strings.NewReplacer(names...)
 	for i := range flows {
 		flows[i] = replacer.Replace(flows[i])
 	}
-	return err
+	return nil
 }
