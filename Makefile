@@ -27,7 +27,7 @@ NODES     ?= 2
 DUAL      ?=
 # A directory with a containerd to use, /usr/bin for Debian's. One is built when empty.
 CONTAINERD ?=
-K8SFLAGS  ?= -test.v -test.timeout=30m
+K8SFLAGS  ?= -test.v -test.timeout=30m -test.parallel 4
 # Upstream tests, a regular expression: make conformance FOCUS='Granular Checks: Pods'
 FOCUS     ?=
 CONFORMANCEFLAGS ?=

@@ -94,12 +94,18 @@ func TestServiceOutwaitsAFrozenSwitch(t *testing.T) {
 	}
 }
 
-// newAntreaLite is newWorld for a scenario about what only antrea-lite has.
-func newAntreaLite(t *testing.T) *world {
+// needsAntreaLite leaves a scenario out that is about what only antrea-lite has.
+func needsAntreaLite(t *testing.T) {
 	t.Helper()
 	if options.network != "antrea-lite" {
 		t.Skipf("the cluster's network is %s", options.network)
 	}
+}
+
+// newAntreaLite is newWorld for a scenario about what only antrea-lite has.
+func newAntreaLite(t *testing.T) *world {
+	t.Helper()
+	needsAntreaLite(t)
 	return newWorld(t)
 }
 

@@ -1,9 +1,9 @@
 package k8s
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,7 +39,7 @@ func (w *world) service(name, app string, change func(*corev1.ServiceSpec)) *cor
 }
 
 func TestServices(t *testing.T) {
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	n1, n2 := w.Nodes()[0], w.Nodes()[1]
 	near, far, client := w.start("near", n1), w.start("far", n2), w.start("client", n1)
 	for _, backend := range []pod{near, far} {
@@ -47,19 +47,20 @@ func TestServices(t *testing.T) {
 		for i, ip := range svc.Spec.ClusterIPs {
 			cluster := netip.MustParseAddr(ip)
 			t.Run(fmt.Sprintf("ClusterIP to %s %s", backend.Name, family(cluster)), func(t *testing.T) {
+				w := w.in(t)
 				w.until("the Service answers", func() error { return askService(w, client, cluster, backend) })
-				for _, args := range [][]string{
-					{"send", netip.AddrPortFrom(cluster, digestPort).String(), "10000000"},
-					{"udp", netip.AddrPortFrom(cluster, udpPort).String(), "1400"},
-				} {
-					if _, err := w.exec(client, append([]string{"/testpod", "-timeout=20s"}, args...)...); err != nil {
-						t.Error(err)
-					}
+				if _, err := w.exec(client, "/testpod", "-timeout=20s", "send", netip.AddrPortFrom(cluster, digestPort).String(), "10000000"); err != nil {
+					t.Error(err)
 				}
+				w.until("a datagram comes back", func() error {
+					_, err := w.exec(client, "/testpod", "udp", netip.AddrPortFrom(cluster, udpPort).String(), "1400")
+					return err
+				})
 			})
 			for _, n := range w.Nodes() {
 				port := netip.AddrPortFrom(w.Addresses(n)[i], uint16(svc.Spec.Ports[0].NodePort))
 				t.Run(fmt.Sprintf("NodePort of %s to %s %s", n.Name, backend.Name, family(port.Addr())), func(t *testing.T) {
+					w := w.in(t)
 					w.until("the port answers", func() error {
 						host, _, err := curl(w.ctx, w.ControlNS(), port)
 						return orWrong(err, host, backend.Name)
@@ -92,7 +93,7 @@ func orWrong(err error, got, want string) error {
 }
 
 func TestHairpin(t *testing.T) {
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	p := w.start("a", w.Nodes()[0])
 	svc := w.service("a", "a", nil)
 	for _, ip := range svc.Spec.ClusterIPs {
@@ -104,30 +105,37 @@ func TestHairpin(t *testing.T) {
 }
 
 func TestDNS(t *testing.T) {
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	w.apply("e2e/k8s/manifests/coredns.yaml")
 	n1, n2 := w.Nodes()[0], w.Nodes()[1]
+	other := testPod(w.namespace, "other", n2.Name)
+	other.Labels["app"] = "server"
+	w.create(other)
 	server, client := w.start("server", n1), w.start("client", n2)
 	svc := w.service("web", "server", nil)
 	w.service("headless", "server", func(s *corev1.ServiceSpec) { s.ClusterIP = corev1.ClusterIPNone })
-	for name, want := range map[string]string{
-		"web":                                  svc.Spec.ClusterIP,
-		"web." + w.namespace:                   svc.Spec.ClusterIP,
-		"kubernetes.default.svc.cluster.local": "10.96.0.1",
-		"headless." + w.namespace + ".svc":     server.addrs()[0].String(),
-		strings.ReplaceAll(server.addrs()[0].String(), ".", "-") + "." + w.namespace + ".pod.cluster.local": server.addrs()[0].String(),
+	var backends []string
+	for _, a := range append(server.addrs(), w.ready("other", n2).addrs()...) {
+		backends = append(backends, a.String())
+	}
+	own := server.addrs()[0].String()
+	for name, want := range map[string][]string{
+		"web":                                  svc.Spec.ClusterIPs,
+		"web." + w.namespace:                   svc.Spec.ClusterIPs,
+		"kubernetes.default.svc.cluster.local": {"10.96.0.1"},
+		"headless." + w.namespace + ".svc":     backends,
+		strings.ReplaceAll(own, ".", "-") + "." + w.namespace + ".pod.cluster.local": {own},
 	} {
+		want = slices.Sorted(slices.Values(want))
 		w.until("the name "+name+" is known", func() error {
 			out, err := w.exec(client, "/testpod", "lookup", name)
 			if err != nil {
 				return err
 			}
-			for _, addr := range strings.Fields(out) {
-				if addr == want {
-					return nil
-				}
+			if got := slices.Sorted(slices.Values(strings.Fields(out))); !slices.Equal(got, want) {
+				return fmt.Errorf("%s is %v, not %v", name, got, want)
 			}
-			return errors.New(name + " is " + out + ", not " + want)
+			return nil
 		})
 	}
 	if _, err := w.exec(client, "/testpod", "get", "http://web/"); err != nil {

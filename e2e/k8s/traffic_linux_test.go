@@ -2,9 +2,11 @@ package k8s
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,8 +26,7 @@ const bulk = 100 << 20
 
 func TestPodsTalk(t *testing.T) {
 	w := newWorld(t)
-	n1, n2 := w.Nodes()[0], w.Nodes()[1]
-	a, b, far := w.start("a", n1), w.start("b", n1), w.start("far", n2)
+	a, b, far := w.three()
 	for _, route := range []struct {
 		name     string
 		from, to pod
@@ -51,8 +52,12 @@ func talk(t *testing.T, from, to lab.Endpoint) {
 	if _, err := lab.Ping(from.NS, from.Addr, to.Addr, 56, 3*time.Second); err != nil {
 		t.Errorf("ping: %v", err)
 	}
-	if _, err := lab.Ping(from.NS, from.Addr, to.Addr, largestEcho(t, from), 3*time.Second); err != nil {
+	full := largestEcho(t, from)
+	if _, err := lab.Ping(from.NS, from.Addr, to.Addr, full, 3*time.Second); err != nil {
 		t.Errorf("ping of the interface's full size: %v", err)
+	}
+	if _, err := lab.Ping(from.NS, from.Addr, to.Addr, full+1, 3*time.Second); !errors.Is(err, syscall.EMSGSIZE) {
+		t.Errorf("ping of one byte more: %v, want that it is too long", err)
 	}
 	echo, err := lab.UDPEcho(to)
 	if err != nil {
@@ -83,24 +88,26 @@ func largestEcho(t *testing.T, from lab.Endpoint) int {
 }
 
 func TestNodesReachPods(t *testing.T) {
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	p := w.start("a", w.Nodes()[0])
-	for _, n := range w.Nodes() {
-		for _, to := range p.addrs() {
-			if _, err := lab.Ping(n.NetNS(), netip.Addr{}, to, 56, 3*time.Second); err != nil {
-				t.Errorf("%s to Pod of n1 by %s: %v", n.Name, family(to), err)
-			}
-		}
+	reach := func(ns string, from, to netip.Addr) {
+		t.Helper()
+		// Scenarios beside this one may fill queues for a moment.
+		w.until("the ping is answered", func() error {
+			_, err := lab.Ping(ns, from, to, 56, 3*time.Second)
+			return err
+		})
 	}
-	for i, node := range w.Addresses(w.Nodes()[1]) {
-		if _, err := lab.Ping(p.ns, p.addrs()[i], node, 56, 3*time.Second); err != nil {
-			t.Errorf("Pod of n1 to n2 by %s: %v", family(node), err)
+	for i, at := range p.addrs() {
+		for _, n := range w.Nodes() {
+			reach(n.NetNS(), netip.Addr{}, at)
+			reach(p.ns, at, w.Addresses(n)[i])
 		}
 	}
 }
 
 func TestPodsReachTheAPIServer(t *testing.T) {
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	for _, n := range w.Nodes() {
 		p := w.start("on-"+n.Name, n)
 		// Its certificate is checked against the authority that every Pod is given.
@@ -112,7 +119,7 @@ func TestPodsReachTheAPIServer(t *testing.T) {
 }
 
 func TestExecAndLogs(t *testing.T) {
-	w := newWorld(t)
+	w := newQuietWorld(t)
 	p := w.start("a", w.Nodes()[1])
 	out, err := w.exec(p, "hostname")
 	w.must(err)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/antrea-lite/podnet/e2e/k8s/cluster"
@@ -28,20 +27,38 @@ type world struct {
 	namespace string
 }
 
-// newWorld makes a namespace for a test.
+// newWorld makes a namespace for a test that runs alone.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{Cluster: shared, t: t, ctx: t.Context(), namespace: strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))}
+	w := &world{Cluster: shared, t: t, ctx: t.Context()}
 	before := w.states()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}
-	_, err := w.Client().CoreV1().Namespaces().Create(w.ctx, ns, metav1.CreateOptions{})
+	w.makeNamespace(func() { w.lookAgain("the nodes look as before", before) })
+	return w
+}
+
+// makeNamespace makes the world's namespace. At the test's end it is removed and gone
+// called, which waits for what was in it.
+func (w *world) makeNamespace(gone func()) {
+	w.t.Helper()
+	// Named anew each time: one of before may be ending still.
+	name := strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(w.t.Name()))
+	ns, err := w.Client().CoreV1().Namespaces().Create(w.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-"}}, metav1.CreateOptions{})
 	w.must(err)
+	w.namespace = ns.Name
+	w.t.Cleanup(func() {
+		// The test's context has ended.
+		w.ctx = context.Background()
+		if w.t.Failed() {
+			w.describe()
+		}
+		w.must(w.Client().CoreV1().Namespaces().Delete(w.ctx, w.namespace, metav1.DeleteOptions{}))
+		// The namespace's own end is not waited for: the controller manager takes its time.
+		gone()
+	})
 	w.until("the namespace has its ServiceAccount", func() error {
 		_, err := w.Client().CoreV1().ServiceAccounts(w.namespace).Get(w.ctx, "default", metav1.GetOptions{})
 		return err
 	})
-	t.Cleanup(func() { w.clean(before) })
-	return w
 }
 
 // in is the same world for a subtest.
@@ -49,23 +66,6 @@ func (w *world) in(t *testing.T) *world {
 	sub := *w
 	sub.t, sub.ctx = t, t.Context()
 	return &sub
-}
-
-func (w *world) clean(before []lab.Listing) {
-	// The test's context has ended.
-	w.ctx = context.Background()
-	if w.t.Failed() {
-		w.describe()
-	}
-	w.must(w.Client().CoreV1().Namespaces().Delete(w.ctx, w.namespace, metav1.DeleteOptions{}))
-	w.until("the namespace is gone", func() error {
-		_, err := w.Client().CoreV1().Namespaces().Get(w.ctx, w.namespace, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return nil
-		}
-		return errors.Join(errors.New("it is still there"), err)
-	})
-	w.lookAgain("the nodes look as before", before)
 }
 
 // describe logs what may tell why a test failed.
@@ -182,6 +182,25 @@ func (w *world) start(name string, node *cluster.Node) pod {
 	w.t.Helper()
 	w.create(testPod(w.namespace, name, node.Name))
 	return w.ready(name, node)
+}
+
+// pair makes the Pod a on the first node and b on the second.
+func (w *world) pair() (a, b pod) {
+	w.t.Helper()
+	n1, n2 := w.Nodes()[0], w.Nodes()[1]
+	w.create(testPod(w.namespace, "a", n1.Name))
+	w.create(testPod(w.namespace, "b", n2.Name))
+	return w.ready("a", n1), w.ready("b", n2)
+}
+
+// three makes the Pods a and b on the first node and far on the second.
+func (w *world) three() (a, b, far pod) {
+	w.t.Helper()
+	n1, n2 := w.Nodes()[0], w.Nodes()[1]
+	w.create(testPod(w.namespace, "a", n1.Name))
+	w.create(testPod(w.namespace, "b", n1.Name))
+	w.create(testPod(w.namespace, "far", n2.Name))
+	return w.ready("a", n1), w.ready("b", n1), w.ready("far", n2)
 }
 
 // ready waits until a Pod is Ready.

@@ -24,7 +24,8 @@ func Pod(namespace, name, node string) *corev1.Pod {
 			TerminationGracePeriodSeconds: ptr.To(int64(1)),
 			Containers: []corev1.Container{{
 				Name: "testpod", Image: "localhost/testpod:1", ImagePullPolicy: corev1.PullNever,
-				ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(HTTPPort)}}},
+				// Quick to see the Pod Ready, and as patient as the default, 3 times 10 s.
+				ReadinessProbe: &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 30, ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Port: intstr.FromInt32(HTTPPort)}}},
 			}},
 		},
 	}
