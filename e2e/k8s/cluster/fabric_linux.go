@@ -8,6 +8,9 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+
+	"github.com/antrea-lite/podnet/e2e/lab"
+	"github.com/antrea-lite/podnet/internal/ethtool"
 )
 
 const (
@@ -88,6 +91,12 @@ func (c *Cluster) plug(n *Node) error {
 		}
 		return nil
 	})
+}
+
+// CompleteChecksums makes the control plane send packets with their checksums, and no
+// larger than the MTU, as they would come over a wire.
+func (c *Cluster) CompleteChecksums() error {
+	return lab.In(c.ControlNS(), func() error { return ethtool.Set(fabricName, ethtool.TXChecksum, false) })
 }
 
 func up(h *netlink.Handle, name string) error {

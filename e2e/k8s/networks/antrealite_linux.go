@@ -1,6 +1,7 @@
 package networks
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -13,19 +14,33 @@ import (
 
 // antreaLite is the shipped manifest, on the userspace datapath: the machine's
 // kernel seldom has the openvswitch module, and the nodes share it.
-type antreaLite struct{ root string }
+type antreaLite struct {
+	root   string
+	tunnel string // geneve or vxlan; "": nodes route to each other's Pods
+}
 
 func (a antreaLite) Install(ctx context.Context, c *cluster.Cluster) error {
 	manifest, err := os.ReadFile(filepath.Join(a.root, "deploy", "antrea-lite.yaml"))
 	if err != nil {
 		return err
 	}
-	const shipped, ours = "\n    datapath: system\n", "\n    datapath: netdev\n"
-	if strings.Count(string(manifest), shipped) != 1 {
-		return fmt.Errorf("deploy/antrea-lite.yaml does not have %q once", shipped)
+	settings := [][2]string{{"\n    datapath: system\n", "\n    datapath: netdev\n"}}
+	if a.tunnel != "" {
+		settings = append(settings, [2]string{"\n      mode: noEncap\n", "\n      mode: encap\n      prepareUplink: true\n"},
+			[2]string{"\n      tunnel: geneve\n", "\n      tunnel: " + a.tunnel + "\n"})
+		// From now on nodes receive through a switch that trusts no checksum.
+		if err := c.CompleteChecksums(); err != nil {
+			return err
+		}
+	}
+	for _, s := range settings {
+		if strings.Count(string(manifest), s[0]) != 1 {
+			return fmt.Errorf("deploy/antrea-lite.yaml does not have %q once", s[0])
+		}
+		manifest = []byte(strings.Replace(string(manifest), s[0], s[1], 1))
 	}
 	apply := c.KubectlCommand(ctx, "apply", "-f", "-")
-	apply.Stdin = strings.NewReader(strings.Replace(string(manifest), shipped, ours, 1))
+	apply.Stdin = bytes.NewReader(manifest)
 	if err := run(apply); err != nil {
 		return err
 	}

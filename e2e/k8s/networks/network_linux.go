@@ -18,16 +18,21 @@ type Network interface {
 	Rebooted(ctx context.Context, c *cluster.Cluster) error
 }
 
-// ByName returns the network "bridge" or "antrea-lite". root is the top of the
+// ByName returns a network: "bridge", "antrea-lite", or that with a tunnel between the
+// nodes, "antrea-lite-encap" (Geneve) or "antrea-lite-vxlan". root is the top of the
 // source tree, where the manifests are.
 func ByName(name, root string) (Network, error) {
 	switch name {
 	case "bridge":
 		return bridge{}, nil
 	case "antrea-lite":
-		return antreaLite{root}, nil
+		return antreaLite{root: root}, nil
+	case "antrea-lite-encap":
+		return antreaLite{root: root, tunnel: "geneve"}, nil
+	case "antrea-lite-vxlan":
+		return antreaLite{root: root, tunnel: "vxlan"}, nil
 	}
-	return nil, fmt.Errorf("no network %q: there are bridge and antrea-lite", name)
+	return nil, fmt.Errorf("no network %q: there are bridge, antrea-lite, antrea-lite-encap and antrea-lite-vxlan", name)
 }
 
 // RouteControl gives the control plane routes to the Pods, whatever the network.
