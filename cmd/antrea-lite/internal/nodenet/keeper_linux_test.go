@@ -127,7 +127,7 @@ func TestKeeperFollowsTheNodes(t *testing.T) {
 	k.Wake()
 	until(t, "one route and an error", func() bool {
 		err := errors.Join(k.Faults()...)
-		return routeCount(t) == 1 && err != nil && strings.Contains(err.Error(), "Node node9: route 10.9.0.0/24")
+		return routeCount(t) == 1 && err != nil && strings.Contains(err.Error(), "node node9: route 10.9.0.0/24")
 	})
 	c.set(true)
 	k.Wake()

@@ -44,7 +44,7 @@ func noAddress(n kube.Node, ranges []netip.Prefix, v6 bool) error {
 	if v6 {
 		family = "IPv6"
 	}
-	return fmt.Errorf("Node %s: no way to %v: it has no InternalIP of %s among %v: give its kubelet one with --node-ip", n.Name, ranges, family, n.Addresses)
+	return fmt.Errorf("node %s: no way to %v: it has no InternalIP of %s among %v: give its kubelet one with --node-ip", n.Name, ranges, family, n.Addresses)
 }
 
 // outer is like the addresses by which nodes speak to each other.

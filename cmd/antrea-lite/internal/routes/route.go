@@ -23,7 +23,7 @@ func (r Route) fault(err error) error {
 	if r.Node == "" {
 		return fmt.Errorf("route %s: %w", r, err)
 	}
-	return fmt.Errorf("Node %s: route %s: %w", r.Node, r, err)
+	return fmt.Errorf("node %s: route %s: %w", r.Node, r, err)
 }
 
 // String returns the route as `ip route` writes it.
