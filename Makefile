@@ -59,7 +59,7 @@ SIMFLAGS   ?=
 
 .PHONY: sim help deps run-deps build test demo bench fmt vet cross unit fuzz e2e e2e-kernel pipeline-kernel staticcheck clean \
 	wine-deps wine wine-race
-.PHONY: k8s-build k8s-up k8s-down k8s-kubectl e2e-k8s bench-k8s conformance
+.PHONY: k8s-build k8s-up k8s-down k8s-kubectl e2e-k8s e2e-k8s-tunnels bench-k8s conformance
 
 help: ## this text
 	@echo 'podnet: Pods plugged into Open vSwitch. Start here:'
@@ -225,6 +225,10 @@ e2e-k8s: k8s-build ## scenarios in a Kubernetes cluster: NETWORK=bridge DUAL=1 R
 
 bench-k8s: k8s-build ## Pod start latency in a cluster, ours beside the bridge plugin: BENCHFLAGS="--pods 20"
 	@$(KUBELAB) bench $(BENCHFLAGS)
+
+e2e-k8s-tunnels: ## those scenarios that a tunnel matters to, once with Geneve and once with VXLAN
+	@for network in antrea-lite-encap antrea-lite-vxlan; do $(MAKE) --no-print-directory e2e-k8s NETWORK=$$network \
+		RUN='^(TestPodsTalk|TestServices|TestNodesReachPods)$$' || exit 1; done
 
 conformance: k8s-build ## all upstream sig-network tests that can run here, and docs/conformance.md; or FOCUS=REGEXP
 	@scripts/deps.sh $(CONFORMANCE_PACKAGES)

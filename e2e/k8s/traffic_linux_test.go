@@ -27,6 +27,10 @@ const bulk = 100 << 20
 func TestPodsTalk(t *testing.T) {
 	w := newWorld(t)
 	a, b, far := w.three()
+	tunnelled := strings.HasPrefix(options.network, "antrea-lite-")
+	if tunnelled {
+		w.tunnelCarries(a, far)
+	}
 	for _, route := range []struct {
 		name     string
 		from, to pod
@@ -35,6 +39,9 @@ func TestPodsTalk(t *testing.T) {
 			to := route.to.at()[i]
 			t.Run(route.name+" "+family(to.Addr), func(t *testing.T) { talk(t, from, to) })
 		}
+	}
+	if tunnelled {
+		w.wentThroughTheTunnel(a)
 	}
 }
 
