@@ -103,9 +103,10 @@ func (s Service) installEvents() error {
 	return s.failed("register with the event log", err)
 }
 
-// Uninstall stops the service and removes it. None: nothing to do.
+// Uninstall stops the service, removes it and waits until the manager has let go
+// of it. None: nothing to do.
 func (s Service) Uninstall(ctx context.Context) error {
-	return s.with(func(service *mgr.Service) error {
+	err := s.with(func(service *mgr.Service) error {
 		if err := s.stop(ctx, service); err != nil {
 			return err
 		}
@@ -115,6 +116,29 @@ func (s Service) Uninstall(ctx context.Context) error {
 		_ = eventlog.Remove(s.Name) // it need not be there
 		return nil
 	}, nil)
+	if err != nil {
+		return err
+	}
+	return s.awaitGone(ctx)
+}
+
+// awaitGone waits for the end of a service that was deleted. The manager keeps it
+// until its process has ended and nobody has it open, and no service of its name
+// can be made before.
+func (s Service) awaitGone(ctx context.Context) error {
+	gone := errors.New("gone")
+	for {
+		if err := s.with(func(*mgr.Service) error { return nil }, gone); errors.Is(err, gone) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("service %s is deleted, but a program has it open, such as services.msc or the Task Manager: close it: %w", s.Name, context.Cause(ctx))
+		case <-time.After(statePause):
+		}
+	}
 }
 
 // Start starts the service and waits until it runs. One that runs is left alone.
