@@ -68,6 +68,7 @@ func TestOutcomeWhenTheSessionEnds(t *testing.T) {
 				if d := time.Since(start); d > 20*time.Second {
 					t.Errorf("it took %v", d)
 				}
+				synctest.Wait() // the fake may close before it has handled what it was sent
 				if test.stands {
 					wantFlows(t, sw, pod(1, 5))
 				} else {

@@ -206,6 +206,7 @@ func TestFlappingSwitch(t *testing.T) {
 		if err := apply(t, c, pod(1, 2)); err != nil {
 			t.Error(err)
 		}
+		time.Sleep(time.Minute) // sessions that were cut in the middle of something wait for no longer
 		synctest.Wait()
 		// Run, its session's four, the fake's two, and Run's starter in the test.
 		if now := runtime.NumGoroutine(); now > before+9 {
